@@ -266,7 +266,7 @@ def test_answers_from_before_there_were_occasions_are_kept() -> None:
         for name in ("language", "occasion", "prompt_hash"):
             connection.execute(f"ALTER TABLE places DROP COLUMN {name}")
         connection.execute("PRAGMA user_version = 1")
-    assert "4 screens had been answered by an earlier run" in run("study", "judge", "judged")
+    assert "an earlier run had 4 answered." in run("study", "judge", "judged")
 
 
 @pytest.mark.slow
@@ -280,3 +280,31 @@ def test_the_analysis_is_of_the_first_occasion(endpoint: Endpoint) -> None:
     assert found["study"]["ratings"] == 2 * COUNT * 4
     page = Path("out/report.html").read_text()
     assert "another fingerprint fp_later instead of fp_tests" in page
+
+
+def test_other_settings_have_no_first_occasion_and_are_not_paid_again(endpoint: Endpoint) -> None:
+    judged(chats(count=4))
+    file = Path("judged/judges.yaml")
+    entry: dict[str, Any] = {"judges": [{"name": "lo", "agent": "openai:judge-keen"}]}
+    file.write_text(json.dumps({**entry, "temperatures": [0.7]}))
+    run("study", "judge", "judged")
+    endpoint.fingerprint = "fp_later"
+    told = run("study", "judge", "judged", "--again")
+    assert "another fingerprint fp_later instead of fp_tests" in told
+    assert "changed while it judged" not in told  # but between occasions
+    file.write_text(json.dumps({**entry, "temperatures": [0.8]}))
+    before = len(endpoint.requests)
+    said = fails("study", "judge", "judged", "--again")
+    assert "None of these raters has a first occasion: lo/plain/t=0.8#1" in said
+    file.write_text(json.dumps({**entry, "temperatures": [0.7, 0.8], "repeats": 2}))
+    told = run("study", "judge", "judged", "--again", "--dry-run")
+    assert "! Not asked again, since 3 raters have no first occasion" in told
+    assert "Occasion 3: lo (1 rater by" in told
+    assert "8 screens to answer, for which 8 requests" in told
+    assert len(endpoint.requests) == before
+    changed = {"name": "lo", "agent": "openai:judge-keen", "set": {"max_tokens": 99}}
+    file.write_text(json.dumps({"judges": [changed], "temperatures": [0.7]}))
+    told = run("study", "judge", "judged", "--again")
+    assert "! lo is another model than before" in told
+    assert "Occasion 3:" in told  # the second one stays as it was
+    assert "coherence: moved by" in told

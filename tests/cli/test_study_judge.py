@@ -41,11 +41,11 @@ def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def run(*arguments: object) -> str:
+def run(*arguments: object, status: int = 0) -> str:
     done = CliRunner(env={"COLUMNS": "160"}).invoke(
         app, [str(part) for part in arguments], catch_exceptions=False
     )
-    assert done.exit_code == 0, done.output
+    assert done.exit_code == status, done.output
     return done.output
 
 
@@ -95,7 +95,7 @@ def test_from_the_file_to_the_analysis(endpoint: Endpoint) -> None:
     assert spent.cost == pytest.approx(frame["cost"].sum())
     again = run("judge", folder)
     assert "0 requests" in again
-    assert "20 screens had been answered by an earlier run." in again
+    assert "Of these, an earlier run had 20 answered." in again
     assert "0 requests" in run("judge", folder, "--dry-run")
     told = run("export", folder, "-o", "export")
     ratings = pl.read_parquet("export/ratings.parquet")
@@ -145,8 +145,15 @@ def test_people_and_judges_stand_in_one_export(endpoint: Endpoint) -> None:
 )
 def test_what_models_do(endpoint: Endpoint, model: str, told: str) -> None:
     folder = judged(endpoint, models=[model])
-    said = run("judge", folder, "--at-once", 1).replace("\n", " ")
+    status = 1 if "failed" in told else 0  # what was refused or malformed is a result
+    said = run("judge", folder, "--at-once", 1, status=status).replace("\n", " ")
     assert told in said
+    if "missing: 5" in told and not status:
+        lost = told.partition("missing: 5 (")[2].partition(")")[0]
+        other = folder / "other.yaml"
+        other.write_text((folder / "judges.yaml").read_text().replace(model, "judge-keen"))
+        assert f"an earlier run had {lost}." in run("judge", folder)
+        assert model not in run("judge", folder, "--judges", other)
     if model == "judge-mends":
         assert "5 answers counted at the second try" in said
     if model == "judge-plain":
@@ -196,7 +203,27 @@ def test_nothing_is_sent_to_a_host_that_is_not_named(monkeypatch: pytest.MonkeyP
     assert not Path("s/judges.db").exists()
     assert "! The texts of this study would be sent" in run("judge", "s", "--dry-run")
     file.write_text(json.dumps({**entry, "send_to": ["Judges.Invalid"]}))
-    assert "5 failed" in run("judge", "s").replace("\n", " ")  # allowed now, and not to be found
+    assert "5 failed" in run("judge", "s", status=1).replace(
+        "\n", " "
+    )  # allowed now, and not to be found
+
+
+def test_a_model_that_does_not_open_leaves_no_file(
+    endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("new", "--template", "likert", "-o", "s")
+    file, asked = Path("s/judges.yaml"), ("judge", "s", "--agent", "openai:judge", "--dry-run")
+    assert "OPENAI_API_KEY" in fails(*asked, "--send-to", "api.openai.com")
+    assert not file.exists()
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+    assert "--send-to api.openai.com" in run(*asked).replace("\n", " ")
+    assert not file.exists()
+    assert "can be set there" in run(*asked, "--send-to", "api.openai.com")
+    written = file.read_text()
+    assert "Nobody was asked." in run(*asked, "--send-to", "api.openai.com")  # it says the same
+    assert file.read_text() == written
+    assert "exists and says something else" in fails("judge", "s", "--agent", "openai:other")
+    assert "exists and says something else" in fails(*asked, "--send-to", "example.org")
 
 
 def test_local_kinds_judge_too(tmp_path: Path) -> None:
@@ -215,6 +242,18 @@ def test_local_kinds_judge_too(tmp_path: Path) -> None:
     assert "there is no setting 'temperature'" in fails("judge", "s")
     file.write_text("judges: [{name: four, agent: 'script:fours.txt'}]\nanswer: probabilities\n")
     assert "gives no probabilities" in fails("judge", "s")
+
+
+def test_a_price_that_nobody_set_is_not_zero(endpoint: Endpoint) -> None:
+    folder = judged(endpoint)
+    entry = {"name": "judge", "agent": "openai:judge", "set": {"endpoint": endpoint.url}}
+    (folder / "judges.yaml").write_text(json.dumps({"judges": [entry]}))
+    told = run("judge", folder, "--dry-run").replace("\n", " ")
+    assert "at a price that is not known" in told
+    assert "0.00" not in told
+    told = run("judge", folder).replace("\n", " ")
+    assert "cost not known" in told
+    assert "0.0000" not in told
 
 
 def test_the_budget_says_that_it_stopped(endpoint: Endpoint) -> None:

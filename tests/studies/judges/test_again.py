@@ -121,6 +121,20 @@ def test_a_planted_shift_is_found_and_no_shift_is_not(tmp_path: Path, ledger: Le
     assert drift["n_answers"].to_list() == [32, 32]
 
 
+def test_drift_and_fingerprints_are_of_the_raters_of_both_occasions(
+    tmp_path: Path, ledger: Ledger
+) -> None:
+    study, _ = study_of_corpus(tmp_path)
+    first = drifted(study, ledger, *(Scripted(constant(3)) for _ in range(2)), temperatures=[0.7])
+    first = first.with_columns(fingerprint=pl.lit("fp_44"))
+    other = first.filter(occasion=2).with_columns(
+        temperature=pl.lit(0.8), value=pl.lit(5.0), fingerprint=pl.lit("fp_9")
+    )
+    drift = judge_drift(pl.concat([first, other])).row(0, named=True)
+    assert drift["shift"] == 0
+    assert (drift["fingerprint_before"], drift["fingerprint_after"]) == ("fp_44", "fp_44")
+
+
 def test_noise_alone_is_no_drift(tmp_path: Path, ledger: Ledger) -> None:
     study, _ = study_of_corpus(tmp_path)
     ratings = drifted(study, ledger, Scripted(right), Scripted(right), repeats=2)

@@ -107,7 +107,9 @@ def test_a_judge_takes_all_cells_and_identical_screens_are_asked_once(ledger: Le
     model = Scripted(right)
     first = planned(study, model, repeats=3, participations=2)
     costs = planned_costs(first, ledger)[0]
-    done = judge_study(first, ledger)
+    steps: list[int] = []
+    done = judge_study(first, ledger, advance=steps.append)
+    assert sum(steps) == costs.requests  # pace and time left are of what is asked
     frame = ledger.frame()
     screens = sum(len(first.questions(sitting)) for sitting in first.all_sittings())
     assert frame.height == screens == done.states["answered"]
@@ -120,8 +122,10 @@ def test_a_judge_takes_all_cells_and_identical_screens_are_asked_once(ledger: Le
     # The repeat is in the key, so that each repeat is drawn anew.
     assert len({one["seed"] for one in model.asked}) == len(model.asked)
     assert set(frame["render_hash"]) == {render_hash(text) for text in texts}
-    again = judge_study(first, ledger)
-    assert (again.spent.requests, again.known, again.saved) == (0, len(model.asked), done.saved)
+    again = judge_study(first, ledger, advance=steps.append)
+    assert sum(steps) == costs.requests
+    known = (again.known["answered"], again.saved)
+    assert (again.spent.requests, *known) == (0, len(model.asked), done.saved)
 
 
 def test_what_a_judge_reads_is_the_prompt_the_instructions_and_the_screen(ledger: Ledger) -> None:

@@ -82,8 +82,10 @@ def judge_drift(ratings: pl.DataFrame, *, confidence: float = 0.95, seed: int = 
                 part.filter(pl.col("occasion") == _FIRST),
                 part.filter(pl.col("occasion") == occasion),
             )
+            both = part.join(pairs, on=[*_SITTING, "repeat"], how="semi", nulls_equal=True)
             row = {"judge": judge, "quality": quality, "occasion": occasion}
-            rows.append(row | _when(part, occasion) | _row(part, pairs, confidence, seed))
+            when = _when(both if both.height else part, occasion)
+            rows.append(row | when | _row(part, pairs, confidence, seed))
     first = {name: kind for name, kind in DRIFT.items() if name not in ("p_adjusted", "family")}
     return corrected(pl.DataFrame(rows, schema=first)).select(DRIFT.names())
 
@@ -146,7 +148,7 @@ def _row(part: pl.DataFrame, pairs: pl.DataFrame, confidence: float, seed: int) 
         "changed": share.value,
         "changed_low": share.low,
         "changed_high": share.high,
-        "changed_usual": _usual(part),
+        "changed_usual": _usual(part.join(pairs, on=_SITTING, how="semi", nulls_equal=True)),
     }
     if pairs["choice"].any():
         return made | {"reason": _CHOICE}

@@ -16,7 +16,6 @@ from dialens.cli.study._extra import studies_extra
 if TYPE_CHECKING:
     import polars as pl
 
-    from dialens.studies import Study
     from dialens.studies.judges import Judged, JudgePlan, Judges, Ledger, PlannedCosts
 
 _MOST_ROWS = 24
@@ -78,7 +77,8 @@ def judge(
     a budget, and the hosts to which texts may be sent; nothing is sent to any other. A judge reads
     what stands on a person's screen and answers under the same rules; what it cannot answer is
     missing, with a reason. Answers are kept in judges.db beside the study, each before it counts:
-    after an interruption the same command asks only what is missing. They take up no places.
+    after an interruption the same command asks only what is missing. They take up no places. The
+    exit status is 1 where requests failed; refused or malformed answers are results.
 
     [bold]Examples[/]
 
@@ -107,21 +107,21 @@ def judge(
     path = judges or file.parent / JUDGES
     if send_to and agent is None:
         raise DialensError("--send-to goes with --agent; else hosts stand in judges.yaml.")
-    if agent is not None:
-        _refuse_existing(path)
-        write_judge(path, agent, send_to or [])
-        print(f"{shown(path)}: {agent}. Prompts, repeats and a budget can be set there.")
-    if not path.exists():
+    if agent is None and not path.exists():
         raise DialensError(
             f"{path} does not exist. `dialens study judge {study} --new` writes one to start from."
         )
-    loaded, wanted = load_study(file), read_judges(path)
+    loaded = load_study(file)
+    wanted = read_judges(path) if agent is None else _single(path, agent, send_to or [])
     from dialens.cli.study._judge_models import forbidden, open_models
 
     models = open_models(wanted, path.parent)
     try:
         plan = JudgePlan(loaded, wanted, models)
         refusal = forbidden(wanted, models)
+        if not path.exists() and not refusal:
+            write_judge(path, wanted)
+            print(f"{shown(path)}: {agent}. Prompts, repeats and a budget can be set there.")
         place = file.parent / LEDGER
         if dry_run:
             with Ledger.open(place) if place.exists() else nullcontext() as ledger:
@@ -149,6 +149,22 @@ def _of_occasion(plan: "JudgePlan", ledger: "Ledger | None") -> "JudgePlan":
     return plan
 
 
+def _single(path: Path, agent: str, send_to: Sequence[str]) -> "Judges":
+    """One judge alone: the file's where it says the same, else one that is still to be written."""
+    from dialens.studies.judges import one_judge, read_judges
+
+    if not path.exists():
+        return one_judge(path, agent, send_to)
+    there = read_judges(path)
+    if [judge.agent for judge in there.judges] != [agent] or not {*send_to} <= {*there.send_to}:
+        raise DialensError(
+            f"{path} exists and says something else than --agent {agent}"
+            f"{''.join(f' --send-to {host}' for host in send_to)}. Edit it and leave these away, "
+            "or move it away first."
+        )
+    return there
+
+
 def _refuse_existing(path: Path) -> None:
     if path.exists():
         raise DialensError(f"{path} exists. Edit it, or move it away first.")
@@ -163,9 +179,9 @@ def _write_new(folder: Path) -> None:
 
 
 def _asked(plan: "JudgePlan", ledger: "Ledger", at_once: int) -> "Judged":
-    from dialens.studies.judges import judge_study
+    from dialens.studies.judges import judge_study, planned_costs
 
-    total = sum(len(plan.questions(sitting)) for sitting in plan.all_sittings())
+    total = sum(cost.requests for cost in planned_costs(plan, ledger))
     try:
         with progress("Judging", total=total, unit="screens") as advance:
             return judge_study(plan, ledger, at_once=at_once, advance=advance)
@@ -190,7 +206,7 @@ def _show_plan(plan: "JudgePlan", costs: Sequence["PlannedCosts"], at_once: int)
         taken = sum(one or 0.0 for one in paces) / at_once
         time = f", in about {duration(taken)} with {at_once} at once"
     print(
-        f"{_who(plan.judges, plan.study)}: {screens:,} screens to answer, for which "
+        f"{_who(plan)}: {screens:,} screens to answer, for which "
         f"{counted(requests, 'request')} with about {tokens:,} tokens would be made {price}{time}."
     )
     heads = ("raters", "cells", "screens", "known", "saved", "requests", "tokens", "cost")
@@ -221,23 +237,19 @@ def _show_budget(plan: "JudgePlan", requests: int, tokens: int, costs: Sequence[
             print(f"! That is more than budget.{name} allows ({allowed:g}): asking stops there.")
 
 
-def _who(judges: "Judges", study: "Study") -> str:
-    names = listed([judge.name for judge in judges.judges])
-    raters = sum(1 for judge in judges.judges for _ in judges.raters(judge))
-    taken = {
-        cell
-        for judge in judges.judges
-        for cell in (judges.cells_of(judge) or [one.name for one in study.cells])
-    }
+def _who(plan: "JudgePlan") -> str:
+    names = listed([judge.name for judge in plan.judges.judges])
+    raters = counted(len(plan.raters), "rater")
+    taken = {sitting.cell for sitting in plan.all_sittings()}
     return (
-        f"{names} ({counted(raters, 'rater')} by prompt, temperature, memory, thought and repeat) "
-        f"in {counted(len(taken), 'cell')} of {study.name}"
+        f"{names} ({raters} by prompt, temperature, memory, thought and repeat) "
+        f"in {counted(len(taken), 'cell')} of {plan.study.name}"
     )
 
 
 def _show_done(plan: "JudgePlan", done: "Judged", ledger: "Ledger", study: Path) -> None:
     from dialens.cli.study._judge_again import show_drift
-    from dialens.studies.judges import ANSWERED, FIRST_OCCASION
+    from dialens.studies.judges import ANSWERED, FAILED, FIRST_OCCASION, with_conditions
 
     total, answered = sum(done.states.values()), done.states[ANSWERED]
     lost = [f"{n:,} {_WORDS[s]}" for s, n in sorted(done.states.items()) if s != ANSWERED]
@@ -245,14 +257,14 @@ def _show_done(plan: "JudgePlan", done: "Judged", ledger: "Ledger", study: Path)
     priced = all(model.prices is not None for model in plan.models.values())
     cost = f", cost {done.spent.cost:,.4f}" if priced else ", cost not known"
     print(
-        f"{_who(plan.judges, plan.study)} judged: {answered:,} of {total:,} screens answered, "
+        f"{_who(plan)} judged: {answered:,} of {total:,} screens answered, "
         f"{missing}; {counted(done.spent.requests, 'request')}, {done.spent.tokens:,} "
         f"tokens{cost}; saved: {done.saved:,} screens that read the same as another"
         + (f" ({done.saved_cost:,.4f})" if done.saved_cost else "")
         + "."
     )
-    if done.known:
-        print(f"{done.known:,} screens had been answered by an earlier run.")
+    if known := [f"{n:,} {_WORDS.get(s, s)}" for s, n in sorted(done.known.items()) if n]:
+        print(f"Of these, an earlier run had {listed(known)}.")
     if done.repaired:
         print(f"{counted(done.repaired, 'answer')} counted at the second try.")
     if done.stopped:
@@ -261,9 +273,12 @@ def _show_done(plan: "JudgePlan", done: "Judged", ledger: "Ledger", study: Path)
         print(f"  {who} failed, {count:,} ×: {reason}")
     if done.reasons:
         print("  The same command tries them again.")
-    _show_missing(ledger.frame([plan.study.hash]).filter(occasion=plan.occasion))
+    raters = [rater.name for rater in plan.raters]
+    rows = ledger.frame([plan.study.hash])
+    _show_missing(with_conditions(plan.study, rows.filter(rows["rater"].is_in(raters))))
     for judge in plan.judges.judges:
-        prints = ledger.fingerprints(plan.models[judge.name].identity)
+        identity = plan.models[judge.name].identity
+        prints = ledger.fingerprints(identity, plan.study.hash, plan.occasion)
         if len(prints) > 1:
             print(
                 f"! What runs behind {judge.name} changed while it judged: fingerprints "
@@ -272,6 +287,8 @@ def _show_done(plan: "JudgePlan", done: "Judged", ledger: "Ledger", study: Path)
     if plan.occasion != FIRST_OCCASION:
         show_drift(plan, ledger)
     print(f"{shown(ledger.path)} holds everything. Next: dialens study analyze {study}")
+    if done.states[FAILED]:
+        raise typer.Exit(1)
 
 
 def _show_missing(frame: "pl.DataFrame") -> None:
@@ -281,7 +298,7 @@ def _show_missing(frame: "pl.DataFrame") -> None:
     missing = frame.filter(pl.col("state") != "answered")
     if missing.is_empty():
         return
-    keys = ["judge", "cell"]
+    keys = ["judge", "condition"]
     counts = frame.group_by(keys, maintain_order=True).agg(
         pl.len().alias("screens"),
         *(

@@ -62,9 +62,14 @@ class AgentModel:
 
     @property
     def prices(self) -> tuple[float, float] | None:
-        """Of a million tokens; what runs on this machine costs nothing, unless a price is set."""
+        """Of a million tokens; what runs in this program or beside it costs nothing.
+
+        Who stands behind an endpoint, and what that takes, is not known unless a price is set,
+        even where the endpoint itself is on this machine.
+        """
         set_: tuple[float, float] | None = getattr(self._any, "prices", None)
-        return (0.0, 0.0) if set_ is None and not self.sent_to else set_
+        here = not self.sent_to and getattr(self._any, "host", None) is None
+        return (0.0, 0.0) if set_ is None and here else set_
 
     def tokens(self, text: str) -> int:
         """Tokens of a text: counted where the kind can, else a quarter of its characters."""
@@ -204,7 +209,8 @@ def forbidden(judges: Judges, models: Mapping[str, AgentModel]) -> str:
         if place and place.lower() not in allowed:
             return (
                 f"The texts of this study would be sent to {place} ({name}), and judges.yaml does "
-                f"not allow that. If they may be: send_to: [{place}]."
+                f"not allow that. If they may be: send_to: [{place}] there, or --send-to {place} "
+                "with --agent."
             )
     return ""
 

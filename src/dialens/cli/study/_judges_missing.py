@@ -9,7 +9,7 @@ from dialens.report import Remark
 
 _FILE = "judges.parquet"
 _ANSWERED = "answered"
-_MOST_CELLS = 8
+_MOST_CONDITIONS = 8
 
 
 def judges_missing(folder: Path) -> list[Remark]:
@@ -25,7 +25,7 @@ def judges_missing(folder: Path) -> list[Remark]:
     path = folder / _FILE
     if not path.is_file():
         return []
-    rows = pl.read_parquet(path, columns=["judge", "cell", "state"])
+    rows = pl.read_parquet(path, columns=["judge", "condition", "state"])
     return [
         Remark(f"Judge {judge}", f"{text}.", warning=True)
         for (judge,), part in rows.group_by("judge", maintain_order=True)
@@ -42,12 +42,12 @@ def _told(rows: pl.DataFrame) -> str | None:
     told = f"{lost.height:,} of {rows.height:,} screens have no answer ({why})"
     if lost.height == rows.height:
         return f"{told}: nothing is known of this judge"
-    cells = rows.group_by("cell", maintain_order=True).agg(
+    conditions = rows.group_by("condition", maintain_order=True).agg(
         lost=(pl.col("state") != _ANSWERED).sum(), n=pl.len()
     )
-    shares = (cells["lost"] / cells["n"]).round(3)
+    shares = (conditions["lost"] / conditions["n"]).round(3)
     if shares.n_unique() < 2:
-        return f"{told}, as many in every cell" if cells.height > 1 else told
-    worst = cells.filter(pl.col("lost") > 0).head(_MOST_CELLS)
-    where = [f"{cell} {missing:,} of {n:,}" for cell, missing, n in worst.iter_rows()]
+        return f"{told}, as many in every condition" if conditions.height > 1 else told
+    worst = conditions.filter(pl.col("lost") > 0).head(_MOST_CONDITIONS)
+    where = [f"{name} {missing:,} of {n:,}" for name, missing, n in worst.iter_rows()]
     return f"{told}, not evenly: {listed(where)}. Conditions differ in what was judged at all"

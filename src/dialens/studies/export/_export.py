@@ -20,7 +20,7 @@ from dialens.studies.export._gates import comprehension, consents
 from dialens.studies.export._participants import participants_table
 from dialens.studies.export._tables import tables
 from dialens.studies.export._talks import CONVERSATIONS, write_conversations
-from dialens.studies.judges import Ledger, judge_ratings
+from dialens.studies.judges import Ledger, judge_ratings, with_conditions
 from dialens.studies.store import ConversationStore, OperationStore, Store
 
 MARKER = "codebook.json"
@@ -183,9 +183,9 @@ def _judges(
     if path is None or not path.exists():
         return pl.DataFrame(), pl.DataFrame()
     with Ledger.open(path) as ledger:
-        asked = ledger.frame([one.record.hash for one in versions])
+        asked = [with_conditions(one.study, ledger.frame([one.record.hash])) for one in versions]
         parts = [judge_ratings(one.study, ledger) for one in versions]
-    return asked, pl.concat(parts, how="diagonal_relaxed")
+    return pl.concat(asked), pl.concat(parts, how="diagonal_relaxed")
 
 
 def _said_in(frame: pl.DataFrame, study: Study) -> pl.DataFrame:

@@ -26,7 +26,7 @@ from ._model import (
 )
 from ._plan import JudgePlan
 from ._prompts import Said
-from ._ratings import FACETS, judge_ratings
+from ._ratings import FACETS, judge_ratings, with_conditions
 from ._rendering import JUDGED, READ, render, render_hash, unreadable
 from ._run import Judged, judge_study
 from ._schema import THOUGHT, allowed_answers, field_schema, screen_schema
@@ -40,6 +40,7 @@ from ._settings import (
     JudgeRater,
     Judges,
     judges_schema,
+    one_judge,
     read_judges,
     write_judge,
     write_judges,
@@ -88,6 +89,7 @@ __all__ = [
     "judge_ratings",
     "judge_study",
     "judges_schema",
+    "one_judge",
     "planned_costs",
     "read_answer",
     "read_judges",
@@ -95,6 +97,7 @@ __all__ = [
     "render_hash",
     "screen_schema",
     "unreadable",
+    "with_conditions",
     "write_judge",
     "write_judges",
 ]

@@ -290,14 +290,16 @@ class Ledger:
             row = self._connection.execute(query, (identity,)).fetchone()
         return None if row is None else row[0]
 
-    def fingerprints(self, identity: str) -> list[str]:
-        """What a server said it ran, in the order of time."""
+    def fingerprints(self, identity: str, study: str, occasion: int) -> list[str]:
+        """What a server said it ran on one occasion of a study, in the order of time."""
         query = (
             "SELECT fingerprint FROM asks WHERE identity = ? AND fingerprint IS NOT NULL "
+            "AND key IN (SELECT key FROM places WHERE study = ? AND occasion = ?) "
             "GROUP BY fingerprint ORDER BY min(asked_at)"
         )
         with self._guard:
-            return [row[0] for row in self._connection.execute(query, (identity,))]
+            found = self._connection.execute(query, (identity, study, occasion))
+            return [row[0] for row in found]
 
     def occasions(self, study: str) -> list[int]:
         """The occasions on which one version of a study was judged, the first one first."""

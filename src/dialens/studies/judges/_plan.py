@@ -58,6 +58,11 @@ class Sitting:
     cell: str
     seed: int
 
+    @property
+    def first(self) -> tuple[str, str, int]:
+        """The rater's name on the first occasion, cell and seed: the same on all occasions."""
+        return replace(self.rater, occasion=FIRST_OCCASION).name, self.cell, self.seed
+
 
 @dataclass(frozen=True)
 class JudgePlan:
@@ -68,12 +73,14 @@ class JudgePlan:
         judges: By whom, in which variations.
         models: By the judges' names.
         occasion: Whether it is judged for the first time, or the how-manieth.
+        only: Sittings that are asked, as `Sitting.first` has them; none for all.
     """
 
     study: Study
     judges: Judges
     models: Mapping[str, Model] = field(repr=False)
     occasion: int = FIRST_OCCASION
+    only: frozenset[tuple[str, str, int]] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         """Refuse what cannot be asked, before anything is."""
@@ -114,8 +121,8 @@ class JudgePlan:
 
     @property
     def raters(self) -> list[JudgeRater]:
-        """All raters, in the order of the file."""
-        return [rater for judge in self.judges.judges for rater in self._raters(judge)]
+        """All raters that are asked, in the order of the file."""
+        return list(dict.fromkeys(sitting.rater for sitting in self.all_sittings()))
 
     def _raters(self, judge: Judge) -> Iterator[JudgeRater]:
         """A judge's raters, as they read this study on this occasion."""
@@ -135,7 +142,9 @@ class JudgePlan:
         for rater in self._raters(judge):
             for cell in cells:
                 for seed in seeds:
-                    yield Sitting(rater, cell, seed)
+                    sitting = Sitting(rater, cell, seed)
+                    if self.only is None or sitting.first in self.only:
+                        yield sitting
 
     def all_sittings(self) -> list[Sitting]:
         """Every way through the study of all judges."""

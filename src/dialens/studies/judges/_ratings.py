@@ -36,6 +36,7 @@ FACETS: _Columns = {
 """Columns that judges' ratings have beside people's; `ask` is the same where one answer to the same
 text stands in several cells, and `cost` is what that ask cost, once for all its rows."""
 
+_SITTING = ("cell", "seed", "language")
 _BESIDE: _Columns = {
     "length": pl.Int64,
     "screen": pl.String,
@@ -89,6 +90,27 @@ def judge_ratings(study: Study, ledger: Ledger) -> pl.DataFrame:
     swapped = SWAPPED if any("pair" in row for row in rows) else {}
     columns = {**RATINGS, **dict.fromkeys(named, pl.String), **swapped, **_BESIDE, **FACETS}
     return pl.DataFrame(rows, schema=columns)
+
+
+def with_conditions(study: Study, rows: pl.DataFrame) -> pl.DataFrame:
+    """Rows of a ledger with the condition of each screen, factors within participants included.
+
+    Args:
+        study: The version that they are of.
+        rows: As `Ledger.frame` gives them; a screen without a condition has that of the cell.
+    """
+    planner = Planner(study)
+    found = [
+        (cell, seed, language, screen.id, str(screen.state.get("condition") or cell))
+        for cell, seed, language in rows.select(_SITTING).unique(maintain_order=True).iter_rows()
+        for screen in planner.screens(cell, seed, language)
+    ]
+    keys = [*_SITTING, "screen"]
+    schema = {name: rows.schema[name] for name in keys} | {"condition": pl.String}
+    named = pl.DataFrame(found, schema=schema, orient="row").unique(keys, keep="first")
+    return rows.join(named, on=keys, how="left", maintain_order="left").with_columns(
+        pl.col("condition").fill_null(pl.col("cell"))
+    )
 
 
 def _ratings(screen: Screen, given: Mapping[str, JSON], study: Study) -> list[dict[str, JSON]]:

@@ -47,7 +47,7 @@ class Judged:
     Attributes:
         states: Places by how they ended: `answered`, or why they are missing.
         spent: What this run used.
-        known: Places that an earlier run had filled.
+        known: Places that an earlier run had filled, by how they ended.
         saved: Places that were filled by an answer to the same text, without asking.
         saved_cost: What they would have cost.
         repaired: Answers that were right at the second try.
@@ -57,7 +57,7 @@ class Judged:
 
     states: Counter[str] = field(default_factory=Counter)
     spent: Spent = field(default_factory=Spent)
-    known: int = 0
+    known: Counter[str] = field(default_factory=Counter)
     saved: int = 0
     saved_cost: float = 0.0
     repaired: int = 0
@@ -84,7 +84,8 @@ def judge_study(
         ledger: Where answers go, opened for asking.
         at_once: Requests under way at the same time.
         now: Gives the time.
-        advance: Called with the number of places just filled.
+        advance: Called with the number of places just asked for; those that were known or read the
+            same as another do not count.
     """
     runner = _Runner(plan, ledger, RunningBudget(plan.judges.budget, ledger.spent()), now)
     runner.advance = advance or (lambda count: None)
@@ -128,7 +129,7 @@ class _Runner:
             place = self.plan.place(sitting, question)
             if question.unreadable is not None:
                 self.ledger.leave_empty(place, UNREADABLE, question.unreadable)
-                self._count(UNREADABLE)
+                self._count(UNREADABLE, asked=False)
                 continue
             if broken:
                 self.ledger.leave_empty(place, broken, _EARLIER)
@@ -137,7 +138,7 @@ class _Runner:
             text = self.plan.message(sitting, question, first=not history)
             said = Said("study", text)
             try:
-                ask = self._ask(sitting, question, history, said)
+                ask, known = self._ask(sitting, question, history, said)
             except OverBudget:
                 told = f"the budget is used up ({self.budget.said()})"
                 self.ledger.leave_empty(place, OVER_BUDGET, told)
@@ -149,13 +150,13 @@ class _Runner:
                 self._count(FAILED, (sitting.rater.judge, ask.reason))
                 broken = FAILED
                 continue
-            self._count(ask.state)
+            self._count(ask.state, asked=not known)
             history += conversation(ask, said)
 
     def _ask(
         self, sitting: Sitting, question: Question, history: Sequence[Said], said: Said
-    ) -> Ask:
-        """The answer to a question: from the ledger, or else from the model."""
+    ) -> tuple[Ask, bool]:
+        """The answer to a question, and whether it is from the ledger; else from the model."""
         rater, conversation_ = sitting.rater, [*history, said]
         key = self.plan.key(rater, conversation_, question)
         place = self.plan.place(sitting, question)
@@ -168,10 +169,10 @@ class _Runner:
                 if holds is None:
                     self.ledger.reuse(place, key)
                 with self._lock:
-                    self.done.known += holds is True
+                    self.done.known[before.state] += holds is True
                     self.done.saved += holds is not True
                     self.done.saved_cost += 0.0 if holds else before.cost or 0.0
-                return before
+                return before, True
             model = self.plan.models[rater.judge]
             start = before or Ask(
                 key, model.identity, said.text, hash_of(question), FAILED, answers=None
@@ -189,7 +190,7 @@ class _Runner:
             else:  # whoever reads the same may still be the one who pays
                 self.ledger.record(ask)
                 self.ledger.leave_empty(place, FAILED, ask.reason)
-            return ask
+            return ask, False
 
     def _answered(
         self,
@@ -308,12 +309,15 @@ class _Runner:
             if error is not None and (error.lasting or self._in_a_row[judge] >= _MOST_FAILURES):
                 self._hopeless.setdefault(judge, str(error))
 
-    def _count(self, state: str, reason: tuple[str, str] | None = None) -> None:
+    def _count(
+        self, state: str, reason: tuple[str, str] | None = None, *, asked: bool = True
+    ) -> None:
         with self._lock:
             self.done.states[state] += 1
             if reason is not None:
                 self.done.reasons[reason] += 1
-        self.advance(1)
+        if asked:
+            self.advance(1)
 
 
 def _seed(key: str) -> int:

@@ -284,28 +284,41 @@ def write_judges(folder: Path) -> Path:
     return _written(folder / JUDGES, _START)
 
 
-def write_judge(path: Path, agent: str, send_to: Sequence[str] = ()) -> Path:
+def one_judge(path: Path, agent: str, send_to: Sequence[str] = ()) -> Judges:
+    """What a file with one judge would say; nothing is written (see `write_judge`).
+
+    Args:
+        path: The file that it is for.
+        agent: The model, as on the command line.
+        send_to: Hosts to which texts may be sent.
+    """
+    target = agent.partition(":")[2].strip().rstrip("/")
+    name = re.sub(r"[\s/#,=]+", "-", target.rpartition("/")[2]).strip("-")[:60] or "judge"
+    data = {"judges": [{"name": name, "agent": agent}], "send_to": list(send_to)}
+    return validated(Judges, data, {}, path)
+
+
+def write_judge(path: Path, judges: Judges) -> Path:
     """Write a file with one judge, and its schema for editors; gives the file's path.
 
     Args:
         path: The file.
-        agent: The model, as on the command line.
-        send_to: Hosts to which texts may be sent.
+        judges: As `one_judge` gives it.
 
     Examples:
         >>> import tempfile
         >>> file = Path(tempfile.mkdtemp()) / "judges.yaml"
-        >>> read_judges(write_judge(file, "openai:lab/gpt-4o-mini")).judges[0].name
-        'gpt-4o-mini'
+        >>> asked = one_judge(file, "openai:lab/gpt-4o-mini", ["example.org"])
+        >>> asked.judges[0].name, read_judges(write_judge(file, asked)) == asked
+        ('gpt-4o-mini', True)
     """
-    target = agent.partition(":")[2].strip().rstrip("/")
-    name = re.sub(r"[\s/#,=]+", "-", target.rpartition("/")[2]).strip("-")[:60] or "judge"
+    (judge,) = judges.judges
     lines = [
         f"# yaml-language-server: $schema={JUDGES_SCHEMA}",
         "judges:",
-        f"  - name: {json.dumps(name, ensure_ascii=False)}",
-        f"    agent: {json.dumps(agent, ensure_ascii=False)}",
-        f"send_to: {json.dumps(list(send_to))}",
+        f"  - name: {json.dumps(judge.name, ensure_ascii=False)}",
+        f"    agent: {json.dumps(judge.agent, ensure_ascii=False)}",
+        f"send_to: {json.dumps(judges.send_to)}",
     ]
     return _written(path, "\n".join(lines) + "\n")
 
