@@ -363,3 +363,13 @@ def test_from_the_ledger_to_the_report(tmp_path: Path) -> None:
     page = (tmp_path / "out" / "report.html").read_text()
     assert "Judges: how steady they are" in page
     assert (tmp_path / "out" / "tables" / "judge_designs.csv").exists()
+
+
+def test_costs_may_be_text() -> None:
+    """As a table of text has them; one that is no number makes the price unknown."""
+    text = judge_designs(long(judged(), cost="0.02")).designs
+    numbers = judge_designs(long(judged(), cost=0.02)).designs
+    assert text["price"].to_list() == pytest.approx(numbers["price"].to_list())
+    odd = judge_designs(long(judged(), cost="free")).designs.row(0, named=True)
+    assert odd["price"] is None
+    assert "no costs are recorded" in odd["reason"]

@@ -148,7 +148,10 @@ def _prepared(ratings: pl.DataFrame, logs: Collection[str]) -> pl.DataFrame:
     magnitude = pl.col("quality").is_in(list(logs))
     table = ratings.filter(pl.col("value").is_not_null() & (~magnitude | (pl.col("value") > 0)))
     value = pl.when(magnitude).then(pl.col("value").log10()).otherwise("value")
-    paid = [name for name in ("ask", "cost") if name in ratings.columns]
+    cost = pl.col("cost").cast(pl.Float64, strict=False)  # text in tables that are text
+    paid = [pl.col("ask")] if "ask" in ratings.columns else []
+    if "cost" in ratings.columns:
+        paid.append(pl.when(cost.is_finite()).then(cost).alias("cost"))
     return table.select(
         pl.col("item").cast(pl.String),
         pl.col("item").cast(pl.String).alias("dialog"),
