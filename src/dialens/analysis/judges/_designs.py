@@ -65,6 +65,7 @@ SETTINGS = ("prompt", "temperature", "memory", "think")
 _DRAWN = ("judge", "prompt", "repeat")
 _FIXED = ("condition", "attempt", "answer_mode", "temperature", "memory", "think")
 _MOST_LEFT_OUT = 0.2
+_TRIED = range(1, 9)
 _NOT_VARIED = "it was not varied"
 _NO_PRICE = "the price is not known: no costs are recorded"
 
@@ -233,7 +234,12 @@ def _of_all(table: pl.DataFrame, confidence: float, seed: int) -> tuple[pl.DataF
     around = [name for name in facets if name != "repeat"]
     nested = [":".join(["repeat", *around])] if "repeat" in facets else []
     study = generalizability(
-        table, [*around, *nested], within=strata, confidence=confidence, seed=seed
+        table,
+        [*around, *nested],
+        within=strata,
+        sizes=_TRIED,
+        confidence=confidence,
+        seed=seed,
     )
     return _components(study.components, ALL_JUDGES, table, told), _priced(
         study.decisions, table, told
