@@ -309,6 +309,7 @@ def test_factors_within_participants_are_drawn_together():
     row = one(made, effect="layout", quality="all")
     assert covers(row, 5.0)
     assert row["high"] - row["low"] < 4
+    assert row["n_raters"] == shifted["rater"].n_unique()
 
 
 def crossed(raters: int, items: int, *, seed: int, **columns: Any) -> pl.DataFrame:
@@ -390,6 +391,16 @@ def test_two_sides_of_a_choice_are_not_two_ratings():
     assert any("one observation" in note.reason for note in data.notes)
     both = study_data(pl.concat([chosen, crossed(8, 10, seed=3)]))
     assert set(consistency(both)["quality"]) == {"fluency"}
+    sides = [
+        crossed(8, 10, seed=3).with_columns(
+            quality=pl.lit("better"), scale=pl.lit('{"kind": "pairwise"}'), agent=pl.lit(agent),
+            value=pl.lit(won), screen=pl.col("dialog"),
+        )
+        for agent, won in (("a", 1.0), ("b", 0.0))
+    ]  # fmt: skip
+    rated = crossed(8, 10, seed=3).with_columns(agent=pl.lit("a"), screen=pl.col("dialog"))
+    counted = paper_tables(study_data(pl.concat([*sides, rated])), draws=FEW)[0].table
+    assert counted["n_ratings"].to_list() == [80 + 80]
 
 
 def test_every_quality_is_normalised_by_its_own_scale():

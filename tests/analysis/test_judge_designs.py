@@ -363,3 +363,33 @@ def test_from_the_ledger_to_the_report(tmp_path: Path) -> None:
     page = (tmp_path / "out" / "report.html").read_text()
     assert "Judges: how steady they are" in page
     assert (tmp_path / "out" / "tables" / "judge_designs.csv").exists()
+
+
+def test_costs_may_be_text() -> None:
+    """As a table of text has them; one that is no number makes the price unknown."""
+    text = judge_designs(long(judged(), cost="0.02")).designs
+    numbers = judge_designs(long(judged(), cost=0.02)).designs
+    assert text["price"].to_list() == pytest.approx(numbers["price"].to_list())
+    odd = judge_designs(long(judged(), cost="free")).designs.row(0, named=True)
+    assert odd["price"] is None
+    assert "no costs are recorded" in odd["reason"]
+
+
+def test_the_cheapest_design_named_is_the_cheapest(tmp_path: Path) -> None:
+    """One rating .5: two are worth .667, three .75, four .8; five would be one too many."""
+    rng = np.random.default_rng(0)
+    grid = rng.normal(size=(40, 2))
+    grid -= grid.mean(axis=0)
+    item, noise = np.linalg.qr(grid)[0].T
+    values = item[:, None] * 1.2288 + noise[:, None] / np.sqrt(2) * np.array([1.0, -1.0])
+    table = long(values[:, None, None, :], rater_kind="llm").with_columns(
+        rater=pl.concat_str("judge", "repeat")
+    )
+    row = judge_designs(table).designs.filter(repeats=4).row(0, named=True)
+    assert row["relative"] > 0.8
+    columns = {name: pl.lit(None, dtype) for name, dtype in RATINGS.items() if name not in table}
+    table = table.with_columns(**columns).with_columns(dialog="item").drop("item")
+    found = analyse_study(study_data(table, normalise="none"), draws=Resampling(resamples=20))
+    summary = write_study(found, tmp_path, title="Repeats")
+    told = next(one.text for one in summary.findings if "the cheapest design that does" in one.text)
+    assert "1 judge × 1 prompt × 4 repeats reach 0.80" in told

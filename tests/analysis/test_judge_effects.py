@@ -1,5 +1,6 @@
 """Effects on one language model: over items, repeats averaged, an answer counted once."""
 
+import itertools
 import json
 from pathlib import Path
 
@@ -417,6 +418,36 @@ def test_repeats_of_a_judge_keep_their_verdicts_apart() -> None:
     assert flips["value"] == pytest.approx(3 / 8)
     wilson = stats.binomtest(3, 8).proportion_ci(method="wilson")
     assert flips["high"] - flips["low"] > 0.9 * (wilson.high - wilson.low)
+
+
+def test_all_judges_lie_among_their_members() -> None:
+    """Five judges, three repeats that choose at random for one place: flips and the first place
+    of all are the mean of the members', and a judge with only ties is in neither."""
+    rng = np.random.default_rng(3)
+    rows: list[dict[str, object]] = []
+    for judge in "abcde":
+        for repeat, at, order in itertools.product((1, 2, 3), range(12), (1, 2)):
+            won = int(rng.random() < 0.3 + at / 40)
+            for place, agent in enumerate("xy" if order == 1 else "yx"):
+                value = 7.0 if judge == "e" else 5.0 if place == won else 3.0
+                rows.append(
+                    {
+                        "rater": f"{judge}#{repeat}", "rater_kind": "llm", "judge": judge,
+                        "repeat": repeat, "dialog": f"d{at}", "agent": agent, "quality": "q",
+                        "position": place, "value": value, "order": 2 * at + order,
+                        "ask": f"{judge}-{repeat}-{at}-{order}", "pair": f"d{at}",
+                        "order_shown": order, "screen": f"s{at}-{order}",
+                    }
+                )  # fmt: skip
+    columns = {name: [row[name] for row in rows] for name in ("pair", "order_shown", "screen")}
+    made = table(rows).with_columns(pl.Series(name, given) for name, given in columns.items())
+    found = analyse_study(study_data(made), draws=FEW).leanings
+    for bias in ("order", "first place"):
+        values = dict(found.filter(bias=bias).select("raters", "value").iter_rows())
+        flat = found.filter(bias=bias, raters="e").row(0, named=True)
+        assert (flat["value"], flat["reason"]) == (None, "every verdict is a tie")
+        members = [values[judge] for judge in "abcd"]
+        assert values["all 5 models"] == pytest.approx(np.mean(members))
 
 
 def test_few_items_carry_a_warning() -> None:

@@ -259,7 +259,7 @@ def test_shares_scores_and_matrix_by_hand() -> None:
     ]
 
 
-def test_a_share_of_one_has_an_interval_below_one() -> None:
+def test_a_share_of_one_has_an_interval_that_ends_with_it() -> None:
     table = crossed(6, 6, seed=0, gap=50.0)
     shown = long([[("a", 1), ("b", 2)]] * 36).with_columns(
         rater=table["rater"].gather(np.repeat(np.arange(36), 2)),
@@ -267,4 +267,6 @@ def test_a_share_of_one_has_an_interval_below_one() -> None:
     )
     best = win_shares(shown).row(0, named=True)
     assert best["value"] == 1
-    assert 0.5 < best["low"] < best["high"] < 1
+    assert 0.5 < best["low"] < best["high"] == 1
+    worst = win_shares(shown).row(-1, named=True)
+    assert worst["value"] == worst["low"] == 0 < worst["high"] < 0.5

@@ -7,7 +7,13 @@ import pytest
 from scipy import stats
 
 from dialens.base import DialensError
-from dialens.statistics.judges import Arm, Arms, cross_fitted, powered_by_judge
+from dialens.statistics.judges import (
+    Arm,
+    Arms,
+    cross_fitted,
+    powered_by_judge,
+    prediction_powered,
+)
 
 
 def arm(
@@ -156,3 +162,18 @@ def test_the_judge_of_a_fold_does_not_know_its_dialogues() -> None:
 def test_parts_that_do_not_fit_are_refused() -> None:
     with pytest.raises(DialensError, match="same units"):
         arm(np.ones(3), np.ones(2), np.ones(1))
+
+
+def test_a_judge_that_makes_no_interval_narrower_is_worth_nothing() -> None:
+    """A small gain in variance, eaten up by the degree of freedom that its weight costs."""
+    eaten = 0
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        people, others = rng.normal(size=8), rng.normal(size=60)
+        judge = 0.45 * people + rng.normal(size=8)
+        done = prediction_powered(people, judge, others)
+        widths = [one.high - one.low for one in (done.estimate, done.people)]
+        assert (done.effective > 8) == (widths[0] < widths[1])
+        free = prediction_powered(people, judge, others, weight=done.weight)
+        eaten += widths[0] >= widths[1] and free.effective > 8
+    assert eaten > 3

@@ -223,3 +223,10 @@ def test_a_judge_that_always_takes_the_first_flips_every_time() -> None:
     none = both_orders(pl.DataFrame([("p", "ab", 0)], ["pair", "order", "place"], orient="row"))
     assert none.flip_rate.reason == "no pair has a verdict in both orders"
     assert none.first.reason == "every verdict is a tie"
+
+
+def test_a_judge_that_has_only_ties_has_no_verdict_to_change() -> None:
+    pairs = [(f"p{n}", order, 0) for n in range(10) for order in ("ab", "ba")]
+    done = both_orders(pl.DataFrame(pairs, ["pair", "order", "place"], orient="row"))
+    assert done.flip_rate.value is None
+    assert done.flip_rate.reason == "every verdict is a tie"

@@ -11,7 +11,14 @@ from dialens.analysis.bias._judge_effects import judge_effects, together
 from dialens.analysis.bias._judge_leanings import FURTHER, PLACE, judge_leanings
 from dialens.analysis.bias._leanings import leanings
 from dialens.analysis.bias._scales import Note
-from dialens.analysis.judges import BESIDE, effects_beside, judges_against_people, with_judge
+from dialens.analysis.judges import (
+    BESIDE,
+    distinct_answers,
+    effects_beside,
+    judges_against_people,
+    verdicts,
+    with_judge,
+)
 from dialens.statistics.judges import FEW_ITEMS
 
 _PLACES = "how far the place on the screen moves ratings"
@@ -76,8 +83,22 @@ def _leanings(models: StudyData, confidence: float) -> list[tuple[pl.DataFrame, 
     ]
     if len(names) >= FEWEST_RATERS:
         sample = models.judges_as_raters()
-        each.append(leanings(sample, raters=together(len(names)), confidence=confidence))
+        shown = _verdicts(table)
+        each.append(
+            leanings(sample, raters=together(len(names)), shown=shown, confidence=confidence)
+        )
     return each
+
+
+def _verdicts(table: pl.DataFrame) -> pl.DataFrame:
+    """Every answer of every judge, the judge as the rater, without judges that had only ties."""
+    judges = table.select("rater", "judge").unique("rater")
+    shown = verdicts(distinct_answers(table, ["judge"])).join(
+        judges, on="rater", how="left", maintain_order="left"
+    )
+    decides = pl.col("place").is_in([1, 2]).any()
+    kept = decides.over("quality", "judge") | ~decides.over("quality")
+    return shown.with_columns(rater=pl.col("judge")).filter(kept).drop("judge")
 
 
 def _as_effects(leaned: pl.DataFrame) -> pl.DataFrame:

@@ -114,6 +114,10 @@ class CellMeans:
         present: Ints = (~np.isnan(self.means).all(axis=2)).sum(axis=0).astype(np.int64)
         return present
 
+    def raters_in(self, cells: Sequence[int] | Ints) -> int:
+        """Participants of these cells, each once, in however many of them he or she was."""
+        return int((~np.isnan(self.means[:, list(cells)]).all(axis=(1, 2))).sum())
+
     def interval(
         self,
         of: Callable[[Floats], Floats],

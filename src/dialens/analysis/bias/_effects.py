@@ -110,7 +110,7 @@ def _row(
         "random": model.random or None,
         "raw_value": difference if raw and np.isfinite(difference) else None,
         "unit": unit,
-        "n_raters": int(means.counts[used].sum()),
+        "n_raters": means.raters_in(used),
         "n_items": len(frozenset[str]().union(*(model.items[cell] for cell in used.tolist()))),
     }
 

@@ -63,13 +63,18 @@ _FEWEST = 3
 
 
 def leanings(
-    data: StudyData, *, raters: str = "people", confidence: float = 0.95
+    data: StudyData,
+    *,
+    raters: str = "people",
+    shown: pl.DataFrame | None = None,
+    confidence: float = 0.95,
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """What moved ratings and choices, and the agents' differences at equal length.
 
     Args:
         data: The study.
         raters: Who they are, for the column `raters`.
+        shown: Their verdicts, where the study's rows are means of several answers.
         confidence: Of the intervals.
 
     Returns:
@@ -88,7 +93,7 @@ def leanings(
         if part.height:
             rows += on_choices(part, quality, confidence)
             equal += agents_chosen(part, quality, confidence)
-    rows += in_both_orders(verdicts(data.ratings), confidence)
+    rows += in_both_orders(verdicts(data.ratings) if shown is None else shown, confidence)
     moved = pl.DataFrame([{"raters": raters, **row} for row in rows], schema=LEANINGS)
     apart = pl.DataFrame([{"raters": raters, **row} for row in equal], schema=EQUAL_LENGTH)
     return corrected(moved), corrected(apart)

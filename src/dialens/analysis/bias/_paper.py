@@ -14,7 +14,9 @@ from dialens.analysis.bias._cells import USUAL, CellMeans, Resampling
 from dialens.analysis.bias._consistency import HEADLINE, consistency
 from dialens.analysis.bias._contrasts import contrast_weights
 from dialens.analysis.bias._data import NONE, StudyData, splits
+from dialens.analysis.bias._scales import is_choice
 from dialens.analysis.bias._scope_model import ALL
+from dialens.analysis.people import rows_key
 from dialens.statistics import TESTED, Floats, corrected
 
 DESIGN = ("anchor", "layout")
@@ -224,18 +226,23 @@ def _anchor_within(
         "low": drawn.low,
         "high": drawn.high,
         "p": drawn.p,
-        "n_raters": int(means.counts[used].sum()),
+        "n_raters": means.raters_in(used),
         "reason": drawn.reason,
     }
 
 
 def _counts(data: StudyData, groups: pl.DataFrame | None = None) -> pl.DataFrame:
+    """Raters and their answers; the rows of a choice are one."""
     names = _design(data)
     table = data.ratings if groups is None else data.ratings.join(groups, on="rater")
     keys = [*names, *(["group"] if groups is not None else [])]
+    table = table.with_columns(is_choice(table).alias("_chosen"))
+    same = dict.fromkeys(["quality", *rows_key(table.filter("_chosen"))])
+    answer = pl.struct(list(same))
+    chosen = answer.filter("_chosen").n_unique()
     counts = (
         pl.col("rater").n_unique().cast(pl.Int64).alias("n_raters"),
-        pl.len().alias("n_ratings"),
+        ((~pl.col("_chosen")).sum() + chosen).cast(pl.Int64).alias("n_ratings"),
     )
     if not keys:
         return table.select(*counts)

@@ -286,6 +286,8 @@ class _Quality:
             found.append(f"the interval is about {counted(raters, 'rater')}, who are no sample")
         if done.r is not None and max(done.r, 0.0) ** 2 < HELPFUL:
             found.append("the judge goes so little with people that it is better left out")
+        elif done.effective is not None and done.effective <= done.n_rated:
+            found.append("the judge does not help: the interval with it is no narrower")
         totals = arms.totals()[0]
         if done.estimate.has_interval and _is_skewed(totals):
             found.append(

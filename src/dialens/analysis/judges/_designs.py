@@ -65,6 +65,7 @@ SETTINGS = ("prompt", "temperature", "memory", "think")
 _DRAWN = ("judge", "prompt", "repeat")
 _FIXED = ("condition", "attempt", "answer_mode", "temperature", "memory", "think")
 _MOST_LEFT_OUT = 0.2
+_TRIED = range(1, 9)
 _NOT_VARIED = "it was not varied"
 _NO_PRICE = "the price is not known: no costs are recorded"
 
@@ -148,7 +149,10 @@ def _prepared(ratings: pl.DataFrame, logs: Collection[str]) -> pl.DataFrame:
     magnitude = pl.col("quality").is_in(list(logs))
     table = ratings.filter(pl.col("value").is_not_null() & (~magnitude | (pl.col("value") > 0)))
     value = pl.when(magnitude).then(pl.col("value").log10()).otherwise("value")
-    paid = [name for name in ("ask", "cost") if name in ratings.columns]
+    cost = pl.col("cost").cast(pl.Float64, strict=False)  # text in tables that are text
+    paid = [pl.col("ask")] if "ask" in ratings.columns else []
+    if "cost" in ratings.columns:
+        paid.append(pl.when(cost.is_finite()).then(cost).alias("cost"))
     return table.select(
         pl.col("item").cast(pl.String),
         pl.col("item").cast(pl.String).alias("dialog"),
@@ -230,7 +234,12 @@ def _of_all(table: pl.DataFrame, confidence: float, seed: int) -> tuple[pl.DataF
     around = [name for name in facets if name != "repeat"]
     nested = [":".join(["repeat", *around])] if "repeat" in facets else []
     study = generalizability(
-        table, [*around, *nested], within=strata, confidence=confidence, seed=seed
+        table,
+        [*around, *nested],
+        within=strata,
+        sizes=_TRIED,
+        confidence=confidence,
+        seed=seed,
     )
     return _components(study.components, ALL_JUDGES, table, told), _priced(
         study.decisions, table, told

@@ -75,8 +75,9 @@ def _lower_is_better(ratings: pl.DataFrame) -> list[str]:
 def order_shares(shown: pl.DataFrame, *, confidence: float = 0.95) -> Orders:
     """Flip rate and the share of the first place, with intervals over raters and items.
 
-    With one rater, or few pairs, the interval of the flip rate is Wilson's over pairs. Where one
-    rater judged the same two several times (repeats of a model), items are the units.
+    With one rater, or few pairs, the interval of the flip rate is Wilson's over pairs. Where a
+    rater judged the same two several times (repeats of a model), they count once, by their mean;
+    of one rater, items are the units.
 
     Args:
         shown: What `verdicts` gives, of one quality.
@@ -84,8 +85,8 @@ def order_shares(shown: pl.DataFrame, *, confidence: float = 0.95) -> Orders:
     """
     plain = both_orders(shown, confidence=confidence)
     alone = shown["rater"].n_unique() < 2
-    again = shown["pair"].n_unique() > shown["item"].n_unique()
-    if plain.pairs < FEWEST_PAIRS or (alone and not again):
+    again = shown["pair"].n_unique() > shown.select("rater", "item").n_unique()
+    if plain.pairs < FEWEST_PAIRS or (alone and not again) or plain.first.value is None:
         return plain
     turned = pl.when(pl.col("place") == 0).then(0).otherwise(3 - pl.col("place"))
     winner = pl.when(pl.col("order") == shown["order"].min()).then("place").otherwise(turned)
@@ -100,23 +101,25 @@ def order_shares(shown: pl.DataFrame, *, confidence: float = 0.95) -> Orders:
     decided = shown.filter(pl.col("place").is_in([1, 2])).select(
         "rater", "item", share=(pl.col("place") == 1).cast(pl.Float64)
     )
-    if alone:
-        if each["item"].n_unique() < FEWEST_PAIRS:
-            few = f"there are fewer than {FEWEST_PAIRS} items"
-            return Orders(
-                Estimate(plain.flip_rate.value, n=plain.pairs, reason=few),
-                Estimate(plain.first.value, n=plain.first.n, reason=few),
-                plain.pairs,
-                plain.missing,
-            )
-        flips, decided = _by_item(flips), _by_item(decided)
+    if alone and each["item"].n_unique() < FEWEST_PAIRS:
+        few = f"there are fewer than {FEWEST_PAIRS} items"
+        return Orders(
+            Estimate(plain.flip_rate.value, n=plain.pairs, reason=few),
+            Estimate(plain.first.value, n=plain.first.n, reason=few),
+            plain.pairs,
+            plain.missing,
+        )
+    if again:
+        flips, decided = (_by_item(rows, alone=alone) for rows in (flips, decided))
     flip = clustered_share(flips, confidence=confidence)
     flip = Estimate(flip.value, flip.low, flip.high, n=flip.n, reason=flip.reason)
-    first = clustered_share(decided, confidence=confidence) if decided.height else plain.first
+    first = clustered_share(decided, confidence=confidence)
     return Orders(flip, first, plain.pairs, plain.missing)
 
 
-def _by_item(rows: pl.DataFrame) -> pl.DataFrame:
-    """The mean share of each item, a row each: what one rater says again is no news."""
-    means = rows.group_by("item", maintain_order=True).agg(pl.col("share").mean())
+def _by_item(rows: pl.DataFrame, *, alone: bool) -> pl.DataFrame:
+    """The mean share of each rater and item, a row each: what one says again is no news."""
+    means = rows.group_by("rater", "item", maintain_order=True).agg(pl.col("share").mean())
+    if not alone:
+        return means.select("rater", "item", "share")
     return means.select("share", rater=pl.lit(None, pl.String), item=pl.lit(None, pl.String))

@@ -1,5 +1,5 @@
 from ._choice_biases import POSITION, choice_labels, position_effect, same_choice
-from ._choice_rows import broken_battles, choice_kinds, name_choices
+from ._choice_rows import broken_battles, choice_kinds, name_choices, rows_key
 from ._choices import Choices, choices_of, people_from_choices
 from ._participants import QUESTIONS, Participants, how_far, who_took_part
 from ._ratings import RatedQuality, agent_names, no_variance, rated_qualities
@@ -35,6 +35,7 @@ __all__ = [
     "people_from_choices",
     "position_effect",
     "rated_qualities",
+    "rows_key",
     "same_choice",
     "what_people_said",
     "who_took_part",

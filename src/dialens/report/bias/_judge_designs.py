@@ -12,9 +12,16 @@ from dialens.base import counted, interval, listed, number, p_value
 from dialens.report._charts import Chart, named, specification
 from dialens.report._page import Block, Finding, Findings, Plot, Section, Text, folded
 from dialens.report._table import Table
-
-TARGETS = (0.8, 0.7)
-"""Reliabilities for which the cheapest design is named."""
+from dialens.report.bias._designs_in_words import (
+    FACETS,
+    TARGETS,
+    cheapest,
+    in_words,
+    price_of,
+    reliability,
+    tried_up_to,
+    worth_of,
+)
 
 _TOPIC = "judge designs"
 _MOST_JUDGES = 6
@@ -70,61 +77,29 @@ def design_findings(analysis: StudyAnalysis) -> Iterator[Finding]:
 
 def _cheapest(quality: str, designs: pl.DataFrame) -> Iterator[Finding]:
     best = designs.sort("relative", descending=True).row(0, named=True)
-    reached = {target: _first(designs, target) for target in TARGETS}
+    reached = {target: cheapest(designs, target) for target in TARGETS}
     top, lower = (reached[target] for target in TARGETS)
+    tried = {name: tried_up_to(designs[f"{name}s"]) for name in FACETS}
+    upto = f"of up to {listed([counted(most, name) for name, most in tried.items()])}"
     if top is not None:
-        claim = f"On {quality}, {_design(top)} reach 0.80, the cheapest design that does"
-        told = [_worth(top)]
+        claim = f"On {quality}, {in_words(top)} reach 0.80, the cheapest design that does"
+        told = [worth_of(top), f"tried were designs {upto}"]
+        if any(top[f"{name}s"] > most for name, most in tried.items()):
+            claim = f"On {quality}, {in_words(top)} reach 0.80, and no design {upto} does"
+            told = [worth_of(top)]
     else:
-        most = designs.select(pl.max("judges", "prompts", "repeats")).row(0)
-        sizes = zip(most, ("judge", "prompt", "repeat"), strict=True)
-        claim = (
-            f"No design of up to {listed([counted(n, name) for n, name in sizes])} reaches 0.80 "
-            f"on {quality}"
-        )
-        told = [f"the best, {_design(best)}, comes to {number(best['relative'], 2)}"]
+        claim = f"No design {upto} reaches 0.80 on {quality}"
+        told = [f"the best, {in_words(best)}, comes to {reliability(best['relative'])}"]
     if lower is None:
         told.append("none reaches 0.70")
     elif top is None or lower["ratings"] != top["ratings"]:
-        told.append(f"0.70 takes {_design(lower)}: {_worth(lower)}")
+        told.append(f"0.70 takes {in_words(lower)}: {worth_of(lower)}")
     for row in designs.filter("now").iter_rows(named=True):
-        told.append(f"as judged, {_design(row)}: {number(row['relative'], 2)}")
-    still = [name for name in ("judge", "prompt", "repeat") if designs[f"{name}s"].max() == 1]
+        told.append(f"as judged, {in_words(row)}: {reliability(row['relative'])}")
+    still = [name for name in FACETS if designs[f"{name}s"].max() == 1]
     if still:
         told.append(f"with one {listed(still)}: what others would change is not in it")
     yield Finding(claim, "; ".join(told), clear=True, topic=_TOPIC)
-
-
-def _first(designs: pl.DataFrame, target: float) -> dict[str, Any] | None:
-    """The cheapest design that reaches a target, by price or else by ratings."""
-    enough = designs.filter(pl.col("relative") >= target).sort(
-        "price", "ratings", "relative", descending=[False, False, True], nulls_last=True
-    )
-    return enough.row(0, named=True) if enough.height else None
-
-
-def _design(row: Mapping[str, Any]) -> str:
-    """A design in words: `3 judges × 2 prompts × 1 repeat`."""
-    names = ("judge", "prompt", "repeat")
-    return " × ".join(counted(row[f"{name}s"], name) for name in names)
-
-
-def _worth(row: Mapping[str, Any]) -> str:
-    told = f"Eρ² {number(row['relative'], 2)}"
-    if row["relative_low"] is not None:
-        bounds = interval(row["relative_low"], row["relative_high"], 2)
-        told += f" (95 % interval {bounds})"
-    told += f", {counted(row['ratings'], 'rating')} an item"
-    if row["price"] is not None:
-        told += f", {_price(row['price'])} for {counted(row['n_items'], 'item')}"
-    return told
-
-
-def _price(value: float | None) -> str:
-    """With two decimals, or as many as a small price needs."""
-    if value is None:
-        return ""
-    return number(value, 2) if value >= 0.1 else f"{value:.2g}"
 
 
 def _shares(variance: pl.DataFrame) -> Iterator[Finding]:
@@ -203,10 +178,10 @@ def _designs(data: pl.DataFrame) -> Table:
             rows.append(
                 (
                     quality,
-                    _design(row) + (" (as judged)" if row["now"] else ""),
+                    in_words(row) + (" (as judged)" if row["now"] else ""),
                     f"{row['ratings']:,}",
-                    _price(row["price"]),
-                    number(row["relative"], 2),
+                    price_of(row["price"]),
+                    reliability(row["relative"]),
                     interval(row["relative_low"], row["relative_high"], 2),
                     number(row["absolute"], 2),
                     row["reason"] or "",
@@ -231,9 +206,9 @@ def _worth_their_price(designs: pl.DataFrame) -> pl.DataFrame:
     before = pl.col("relative").cum_max().shift(1).fill_null(-1.0)
     size = pl.concat_str("judges", "prompts", "repeats", separator="×")
     told = [
-        "×".join(str(first[f"{name}s"]) for name in ("judge", "prompt", "repeat"))
+        "×".join(str(first[f"{name}s"]) for name in FACETS)
         for target in TARGETS
-        if (first := _first(designs, target)) is not None
+        if (first := cheapest(designs, target)) is not None
     ]
     return ranked.filter((pl.col("relative") > before + 0.01) | pl.col("now") | size.is_in(told))
 

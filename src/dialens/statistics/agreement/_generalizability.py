@@ -58,7 +58,9 @@ DECISIONS = pl.Schema(
 )
 """One row a design, e.g. `3 rater × 2 occasion`: `relative` is Eρ², `absolute` is Φ."""
 
-_SIZES = (1, 2, 3, 5)
+SIZES = (1, 2, 3, 5)
+"""How many of each facet designs are tried with, beside as many as there are."""
+
 _DRAWS = 4_000
 _FEWEST_FREEDOM = 2
 _SKEWED = 1.0
@@ -85,6 +87,7 @@ def generalizability(
     within: Sequence[str] = (),
     qualities: Sequence[str] | None = None,
     pooled: bool = False,
+    sizes: Sequence[int] = SIZES,
     confidence: float = 0.95,
     seed: int = 0,
 ) -> GeneralizabilityStudy:
@@ -100,6 +103,7 @@ def generalizability(
             those within them, on average. Intervals take items and facets for the same in all.
         qualities: Only these.
         pooled: Whether what more than two do together is one effect; then up to five facets.
+        sizes: How many of each facet designs are tried with, beside as many as there are.
         confidence: Of the intervals.
         seed: Random seed of the intervals.
 
@@ -145,7 +149,7 @@ def generalizability(
         study = _Study.of(designs, rng, confidence)
         name = [pl.lit(quality).alias("quality"), pl.lit(group).alias("group")]
         components.append(study.components().with_columns(name).select(COMPONENTS.names()))
-        decisions.append(study.decisions().with_columns(name).select(DECISIONS.names()))
+        decisions.append(study.decisions(sizes).with_columns(name).select(DECISIONS.names()))
     return GeneralizabilityStudy(pl.concat(components), pl.concat(decisions))
 
 
@@ -206,12 +210,12 @@ class _Study:
             )
         return pl.DataFrame(rows, schema=schema)
 
-    def decisions(self) -> pl.DataFrame:
+    def decisions(self, tried: Sequence[int]) -> pl.DataFrame:
         schema = _unnamed(DECISIONS)
         if not len(self.variances):
             return pl.DataFrame([{"reason": self.reason}], schema=schema)
         now = self._now()
-        sizes = [sorted({*_SIZES, now[name]}) for name in now]
+        sizes = [sorted({*tried, now[name]}) for name in now]
         rows = []
         for each in product(*sizes):
             size = dict(zip(now, each, strict=True))

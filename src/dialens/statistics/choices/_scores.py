@@ -184,10 +184,11 @@ def clustered_share(rows: pl.DataFrame, *, confidence: float = 0.95) -> Estimate
     errors = ClusteredErrors.of(_share_pulls(share, middle), clusters)
     log_odds = float(special.logit(middle))
     found = errors.estimate(np.ones(1), log_odds, confidence=confidence)
-    ends = [None if end is None else float(special.expit(end)) for end in (found.low, found.high)]
-    return Estimate(
-        float(share.mean()), ends[0], ends[1], found.p, n=len(share), reason=found.reason
-    )
+    value = float(share.mean())
+    low, high = (None if e is None else float(special.expit(e)) for e in (found.low, found.high))
+    if low is not None and high is not None:  # that of the middle, which no edge is
+        low, high = min(low, value), max(high, value)
+    return Estimate(value, low, high, found.p, n=len(share), reason=found.reason)
 
 
 def _share_pulls(share: Floats, middle: float) -> Pulls:

@@ -11,13 +11,16 @@ from dialens.base import Estimate
 FEWEST_PAIRS = 6
 """Pairs below which there is no interval."""
 
+_ALL_TIES = "every verdict is a tie"
+
 
 @dataclass(frozen=True)
 class Orders:
     """What became of pairs that were shown in both orders.
 
     Attributes:
-        flip_rate: Share of pairs with another verdict in the other order; ties are a verdict.
+        flip_rate: Share of pairs with another verdict in the other order; ties are a verdict, but
+            where there is nothing else, there is none to change.
         first: Share of the verdicts, without ties, that went to the first place.
         pairs: Pairs with a verdict in both orders.
         missing: Pairs that lack one.
@@ -58,8 +61,11 @@ def both_orders(verdicts: pl.DataFrame, *, confidence: float = 0.95) -> Orders:
     )
     both = by_pair.filter(pl.col("said") == 2)
     flipped = int((both["kinds"] == 2).sum())
+    flips = _share(flipped, both.height, confidence)
+    if both.height and not by_pair["decided"].sum():
+        flips = Estimate(n=both.height, reason=_ALL_TIES)
     return Orders(
-        _share(flipped, both.height, confidence),
+        flips,
         _ratio(by_pair["first"].to_numpy(), by_pair["decided"].to_numpy(), confidence),
         both.height,
         by_pair.height - both.height,
@@ -76,7 +82,7 @@ def _share(count: int, n: int, confidence: float) -> Estimate:
 def _ratio(first: np.ndarray, decided: np.ndarray, confidence: float) -> Estimate:
     total = int(decided.sum())
     if total == 0:
-        return Estimate(reason="every verdict is a tie")
+        return Estimate(reason=_ALL_TIES)
     value, units = float(first.sum() / total), int((decided > 0).sum())
     if units < FEWEST_PAIRS:
         return Estimate(value, n=total, reason=f"there are fewer than {FEWEST_PAIRS} decided pairs")

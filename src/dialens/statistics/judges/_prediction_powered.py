@@ -40,7 +40,8 @@ class PredictionPowered:
         n_rated: Ratings by people.
         n_judged: Units that only the judge rated.
         effective: Ratings that the same people would have had to give, on more units, for as
-            precise an estimate.
+            precise an estimate; no more than they gave where the interval with the judge is no
+            narrower than theirs.
         shift: How much higher the judge rates what people did not rate. It should be chance: else
             people's part is not random.
     """
@@ -138,16 +139,20 @@ def powered_by_judge(
         return PredictionPowered(bare, own, weight, r, *numbers, None)
     # A weight taken from the same ratings costs them a degree of freedom, as a slope does.
     with_judge, without = arms.variance(weight, tuned=tuned), arms.variance(0.0, tuned=False)
-    return PredictionPowered(
-        _estimate(value, with_judge, n_rated, confidence),
-        _estimate(middle, without, n_rated, confidence),
-        weight,
-        r,
-        *numbers,
-        # The same raters on more dialogues: what raters add stays as it is with either.
-        n_rated * without.clusters / with_judge.clusters if with_judge.clusters > 0 else None,
-        _shift(arms, gap, confidence),
-    )
+    both = _estimate(value, with_judge, n_rated, confidence)
+    alone = _estimate(middle, without, n_rated, confidence)
+    # The same raters on more dialogues: what raters add stays as it is with either.
+    worth = n_rated * without.clusters / with_judge.clusters if with_judge.clusters > 0 else None
+    if worth is not None and not _narrower(both, alone):
+        worth = min(worth, float(n_rated))
+    shift = _shift(arms, gap, confidence)
+    return PredictionPowered(both, alone, weight, r, *numbers, worth, shift)
+
+
+def _narrower(one: Estimate, other: Estimate) -> bool:
+    ends = (one.low, one.high, other.low, other.high)
+    low, high, other_low, other_high = (0.0 if end is None else end for end in ends)
+    return high - low < other_high - other_low
 
 
 def _no_interval(people: Floats) -> str | None:
