@@ -10,6 +10,8 @@ import pytest
 from dialens.analysis.bias import Resampling, SimulatedStudy, analyse_study, study_data
 from dialens.analysis.judges import effects_beside, judges_against_people
 from dialens.report.bias import write_study
+from dialens.report.bias._remarks import who_rated
+from dialens.statistics import load_ratings
 
 
 def both_kinds(models: int = 8) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -115,3 +117,26 @@ def test_a_judge_that_rates_more_than_people_saves_ratings() -> None:
     assert row["r_corrected"] == pytest.approx(1 / np.sqrt(1.25), abs=0.06)
     own = judges_against_people(repeated.with_columns(quality=pl.lit("q"))).row(0, named=True)
     assert own["test_retest"] == pytest.approx(1.25 / (1.25 + 0.09), abs=0.03)
+
+
+def test_a_person_is_human_beside_a_judge(tmp_path: Path) -> None:
+    """`person` means what `human` means: the same numbers, and no warning before them."""
+    rng = np.random.default_rng(5)
+    rows = [
+        (f"i{item}", f"a{item % 2}", rater, kind, float(rng.integers(1, 6)))
+        for item in range(12)
+        for rater, kind in (("p1", "person"), ("p2", "person"), ("p3", "person"), ("m", "llm"))
+    ]
+    columns = ["item", "agent", "rater", "rater_kind", "value"]
+    table = pl.DataFrame(rows, schema=columns, orient="row").with_columns(
+        quality=pl.lit("tone"), dialog=pl.col("item")
+    )
+    found = {}
+    for word in ("person", "human"):
+        named = table.with_columns(pl.col("rater_kind").replace("person", word))
+        path = tmp_path / f"{word}.csv"
+        named.write_csv(path)
+        analysis = analyse_study(study_data(load_ratings(path)), draws=Resampling(20))
+        found[word] = who_rated(analysis.data), analysis.judges.to_dicts()
+    assert found["person"] == found["human"]
+    assert found["person"][0] == []
