@@ -9,6 +9,7 @@ from ._answers import (
     with_judge,
 )
 from ._beside import BESIDE, effects_beside
+from ._candidates import TOGETHER
 from ._designs import (
     ALL_JUDGES,
     JUDGE_DESIGNS,
@@ -35,6 +36,7 @@ __all__ = [
     "MODELS",
     "PEOPLE",
     "PEOPLE_ALONE",
+    "TOGETHER",
     "Chosen",
     "JudgeDesigns",
     "JudgeMetrics",
