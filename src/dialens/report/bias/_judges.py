@@ -61,7 +61,7 @@ def _worth(judge: str, rows: pl.DataFrame) -> Iterator[Finding]:
         goes = "does not clearly go with"
         if low is not None and high is not None:
             goes = "goes with" if low > 0 else "goes against" if high < 0 else goes
-        claim = f"{judge} {goes} people on {row['quality']}: r = {number(row['r'], 2)}"
+        claim = f"{judge} {goes} people on {row['quality']}: r = {number(row['r'], 2)} over items"
         told = [f"95 % interval {interval(row['r_low'], row['r_high'], 2)}, {row['n']:,} items"]
         if row["ceiling"] is not None:
             told.append(f"people’s own errors allow {number(row['ceiling'], 2)}")
