@@ -247,8 +247,8 @@ def read_stream(chunks: Iterable[bytes], info: ResponseInfo) -> Iterator[str]:
     if info.finished:
         return
     if begun:
-        said = "The answer was cut off: the connection ended before it did."
-        raise AttemptFailed(AgentError(said, "unreachable"), again=True)
+        words = "The answer was cut off: the connection ended before it did."
+        raise AttemptFailed(AgentError(words, "unreachable"), again=True)
     raise _malformed("it was cut off: the stream ended before the answer did")
 
 
