@@ -249,7 +249,7 @@ def test_groups_are_compared(tmp_path: Path) -> None:
 def test_people_and_models_are_never_taken_together(tmp_path: Path) -> None:
     """The numbers of a mixed table are those of its people by themselves, and of models alone."""
     rng = np.random.default_rng(4)
-    rows = []
+    rows = list[tuple[object, ...]]()
     for item in range(20):
         truth = rng.normal()
         for j in range(4):

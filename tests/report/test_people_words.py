@@ -16,6 +16,7 @@ from dialens.analysis.people import (
     AnswerScale,
     People,
 )
+from dialens.report._page import Findings
 from dialens.report.people import (
     one_agent_answer,
     people_answer,
@@ -202,8 +203,9 @@ def test_where_nothing_was_tested_nothing_is_called_chance() -> None:
     told = people({"overall": {"x": 3.0, "y": 3.6}}, {})
     untested = told.agent_differences.with_columns(
         p=None, p_adjusted=None, low=None, high=None, reason=pl.lit("1 rater")
-    ).cast(dict(AGENT_DIFFERENCES))
+    ).cast(AGENT_DIFFERENCES)
     told = replace(told, agent_differences=untested)
     assert people_answer(told) == "The agents cannot be compared: 1 rater"
     first = next(iter(people_sections(told, None))).blocks[0]
+    assert isinstance(first, Findings)
     assert first.otherwise == "No difference between agents was tested: 1 rater."
