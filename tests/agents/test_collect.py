@@ -124,6 +124,19 @@ def test_the_number_of_workers_changes_nothing(
         assert (tmp_path / "1" / name).read_bytes() == (tmp_path / "8" / name).read_bytes()
 
 
+def test_only_what_may_have_a_price_is_missed_in_the_cost(
+    endpoint: Endpoint, scripts: tuple[AgentSpec, ...], tmp_path: Path
+) -> None:
+    priced = of(endpoint, "words-5", price_in=1_000.0, price_out=10_000.0)
+    agents = (priced, of(endpoint, "words-3"))
+    done = collect(CollectionPlan(agents, partners=scripts[:1], dialogues=1), tmp_path / "t")
+    assert {label: one.unpriced > 0 for label, one in done.usage.items()} == {
+        "ann": False,
+        "words-3": True,
+        "words-5": False,
+    }
+
+
 def test_cost_and_tokens_are_summed(endpoint: Endpoint, tmp_path: Path) -> None:
     """Four replies of 5 words, by hand: whose own words come first is asked to begin, in 4."""
     agent = of(endpoint, "words-5", price_in=1_000.0, price_out=10_000.0)

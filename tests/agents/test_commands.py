@@ -91,6 +91,15 @@ def test_failures_are_shown() -> None:
     assert "ill had too much to do, even after waiting, 2 ×: Too many people." in shown
 
 
+def test_one_failure_is_one_dialogue() -> None:
+    Path("ill.txt").write_text("!fail busy: Too many people.\n")
+    shown = run(
+        "collect -a script:ill.txt -a script:ann.txt -p script:bob.txt --dialogs 1 -o talks",
+        status=1,
+    )
+    assert "1 dialogue failed and is not in the corpus" in shown
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

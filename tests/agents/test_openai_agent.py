@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from dialens.agents import AgentError, AgentSpec, Message, Wish
+from dialens.agents import KINDS, AgentError, AgentSpec, Message, Wish
 from dialens.agents._pieces import whole
 from dialens.agents.kinds import from_first_token
 from dialens.agents.kinds._openai_endpoint import EndpointAgent, open_agent
@@ -110,7 +110,7 @@ def test_cost_is_unknown_without_prices_or_counts(endpoint: Endpoint) -> None:
         ("status-503", "busy", "trouble of its own .503."),
         ("quota", "refused", "used up its credit"),
         ("redirect", "refused", "sends us elsewhere"),
-        ("cut", "malformed", "broke before the answer was whole"),
+        ("cut", "unreachable", "broke before the answer was whole"),
         ("bad-json", "malformed", "not the JSON of a chat completion"),
         ("surrogate", "malformed", "not the JSON of a chat completion"),
         ("empty", "empty", "said nothing"),
@@ -130,8 +130,6 @@ def test_troubles_have_a_kind_and_words(
 @pytest.mark.parametrize(
     ("model", "stream", "words"),
     [
-        ("cut-clean", True, "cut off"),
-        ("cut-clean", False, "broke before the answer was whole"),
         ("html", False, "not the JSON of a chat completion; seen: '<html>"),
         ("html", True, "cut off"),
         ("no-choices", False, "holds no message"),
@@ -141,6 +139,15 @@ def test_malformed_answers(endpoint: Endpoint, model: str, words: str, *, stream
     with pytest.raises(AgentError, match=words) as error:
         asked(opened(endpoint, model, attempts=1), stream=stream)
     assert error.value.kind == "malformed"
+
+
+@BOTH
+def test_a_connection_that_ends_early_broke(endpoint: Endpoint, *, stream: bool) -> None:
+    """What was sent can be read as far as it goes: nothing is wrong with its form."""
+    with pytest.raises(AgentError, match=r"cut off|broke before the answer was whole") as error:
+        asked(opened(endpoint, "cut-clean", attempts=1), stream=stream)
+    assert error.value.kind == "unreachable"
+    assert "the connection broke" in KINDS[error.value.kind]
 
 
 def test_an_error_in_the_stream(endpoint: Endpoint) -> None:
@@ -295,7 +302,7 @@ def test_a_stream_that_broke_is_not_begun_anew(endpoint: Endpoint) -> None:
     assert next(pieces) == "You"
     with pytest.raises(AgentError) as error:
         list(pieces)
-    assert error.value.kind == "malformed"
+    assert error.value.kind == "unreachable"
     assert endpoint.counts["cut"] == 1
 
 

@@ -104,6 +104,10 @@ def test_judges_who_rated_nothing_more_have_nothing_to_give(tmp_path: Path) -> N
     assert row["reason"].startswith("the judge rated nothing that people did not")
     said, _ = reported(table, tmp_path)
     assert said[0].startswith("Judges cannot sharpen the comparison of agents. The judge rated")
+    page = (tmp_path / "report.html").read_text()
+    assert "People rated a part of the replies" not in page
+    assert "People rated every reply that the judge rated." in page
+    assert "another method (over dialogues and raters) than the answer above" in page
 
 
 def test_people_who_rated_one_agent_only_are_no_random_part() -> None:
@@ -203,6 +207,7 @@ def test_a_judge_that_knows_nothing_is_to_be_left_out(tmp_path: Path) -> None:
     said, content = reported(study(judges=(30.0,)), tmp_path)
     assert len(said) == 1
     assert said[0].startswith(
-        "With m0 beside people, agents are no easier to tell apart on tone: leave it out. r of "
+        "With m0 beside people, agents are no easier to tell apart on tone: leave it out. r over "
+        "differences between agents "
     )
     assert "better left out" in content["judged_agents"][-1]["note"]

@@ -8,8 +8,13 @@ import polars as pl
 import pytest
 
 from dialens.analysis.bias import Resampling, SimulatedStudy, analyse_study, study_data
-from dialens.analysis.judges import effects_beside, judges_against_people
+from dialens.analysis.judges import JUDGES, effects_beside, judges_against_people
+from dialens.cli.study._analyze import _most_telling
+from dialens.report._page import Finding
 from dialens.report.bias import write_study
+from dialens.report.bias._judges import _best
+from dialens.report.bias._remarks import who_rated
+from dialens.statistics import load_ratings
 
 
 def both_kinds(models: int = 8) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -115,3 +120,51 @@ def test_a_judge_that_rates_more_than_people_saves_ratings() -> None:
     assert row["r_corrected"] == pytest.approx(1 / np.sqrt(1.25), abs=0.06)
     own = judges_against_people(repeated.with_columns(quality=pl.lit("q"))).row(0, named=True)
     assert own["test_retest"] == pytest.approx(1.25 / (1.25 + 0.09), abs=0.03)
+
+
+def test_a_person_is_human_beside_a_judge(tmp_path: Path) -> None:
+    """`person` means what `human` means: the same numbers, and no warning before them."""
+    rng = np.random.default_rng(5)
+    rows = [
+        (f"i{item}", f"a{item % 2}", rater, kind, float(rng.integers(1, 6)))
+        for item in range(12)
+        for rater, kind in (("p1", "person"), ("p2", "person"), ("p3", "person"), ("m", "llm"))
+    ]
+    columns = ["item", "agent", "rater", "rater_kind", "value"]
+    table = pl.DataFrame(rows, schema=columns, orient="row").with_columns(
+        quality=pl.lit("tone"), dialog=pl.col("item")
+    )
+    found = {}
+    for word in ("person", "human"):
+        named = table.with_columns(pl.col("rater_kind").replace("person", word))
+        path = tmp_path / f"{word}.csv"
+        named.write_csv(path)
+        analysis = analyse_study(study_data(load_ratings(path)), draws=Resampling(20))
+        found[word] = who_rated(analysis.data), analysis.judges.to_dicts()
+    assert found["person"] == found["human"]
+    assert found["person"][0] == []
+
+
+def test_several_judges_begin_with_the_best_of_them() -> None:
+    rows = [
+        ("tone", "a", 0.1, -0.1, 0.3, 0.01), ("tone", "z", 0.6, 0.5, 0.7, 0.36),
+        ("wit", "a", -0.4, -0.5, -0.3, 0.0), ("wit", "z", -0.3, -0.4, -0.2, 0.0),
+    ]  # fmt: skip
+    names = ["quality", "judge", "r", "r_low", "r_high", "saving_most"]
+    table = pl.concat(
+        [JUDGES.to_frame(), pl.DataFrame(rows, names, orient="row")], how="diagonal_relaxed"
+    )
+    first, second = _best(table)
+    assert first.claim == (
+        "z goes best with people on tone: r = 0.60 over items, saves at most 36 % of human ratings"
+    )
+    assert second.text == "No judge goes with people on wit. r over items −0.40 to −0.30, 2 judges."
+    assert not list(_best(table.filter(pl.col("judge") == "z")))
+
+
+def test_the_terminal_shows_more_than_one_topic() -> None:
+    """Ten sentences on judges do not push out what stands behind them."""
+    found = [Finding(f"j{n}", topic="judges") for n in range(10)]
+    found += [Finding(f"d{n}", topic="drift") for n in range(3)]
+    said = [one.claim for one in _most_telling(found)]
+    assert said == ["j0", "j1", "j2", "j3", "d0", "d1"]

@@ -244,3 +244,45 @@ def test_groups_are_compared(tmp_path: Path) -> None:
     assert "Groups compared" in (out / "agreement.html").read_text()
     run(path, "-o", tmp_path / "out2")
     assert not (tmp_path / "out2" / "differences.json").exists()
+
+
+def test_people_and_models_are_never_taken_together(tmp_path: Path) -> None:
+    """The numbers of a mixed table are those of its people by themselves, and of models alone."""
+    rng = np.random.default_rng(4)
+    rows = list[tuple[object, ...]]()
+    for item in range(20):
+        truth = rng.normal()
+        for j in range(4):
+            rows.append((f"d{item}", f"p{j}", "simulated", None, None, truth + rng.normal()))
+        for repeat, occasion in ((1, 1), (2, 1), (1, 2)):
+            name = f"m{repeat}-{occasion}"
+            rows.append((f"d{item}", name, "llm", repeat, occasion, rng.normal()))
+    columns = ["dialog", "rater", "rater_kind", "repeat", "occasion", "value"]
+    mixed = pl.DataFrame(rows, schema=columns, orient="row").with_columns(judge=pl.lit("m"))
+    files = {}
+    for name, part in {
+        "mixed": mixed,
+        "people": mixed.filter(pl.col("rater_kind") == "simulated"),
+        "models": mixed.filter(pl.col("rater_kind") == "llm", pl.col("occasion") == 1),
+    }.items():
+        files[name] = tmp_path / f"{name}.csv"
+        part.write_csv(files[name])
+
+    def numbers(*arguments: object) -> tuple[str, list[dict[str, object]]]:
+        out = tmp_path / "out"
+        ran = run(*arguments, "-o", out, "--force")
+        assert ran.exit_code == 0, ran.output
+        return ran.output, json.loads((out / "agreement.json").read_text())
+
+    said, found = numbers(files["mixed"])
+    first = " ".join(said.splitlines()[:2])
+    assert "simulated raters alone (4 simulated raters); 1 language model is left out" in first
+    assert "--raters llm" in first
+    assert found == numbers(files["people"])[1]
+    said, found = numbers(files["mixed"], "--raters", "llm")
+    assert "Measured are language models alone (1 language model), a model once a repeat" in said
+    assert found == numbers(files["models"])[1]
+    assert {row["n_raters"] for row in found} == {2}
+    refused = run(files["people"], "--raters", "human", "-o", tmp_path / "no")
+    assert isinstance(refused.exception, DialensError)
+    assert "--raters simulated" in str(refused.exception)

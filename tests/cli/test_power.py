@@ -221,6 +221,22 @@ def test_how_far_a_judge_goes_with_people_comes_from_an_earlier_study(tmp_path: 
     assert one["judge"][0]["raters"] == 1
 
 
+def test_which_of_several_judges_is_planned_with_is_said(tmp_path: Path) -> None:
+    """A second judge that rates at random is not the one, and the one that is has its name."""
+    pilot = judged_pilot(tmp_path / "pilot.csv")
+    rows = pilot.read_text().splitlines()
+    rows += [f"d{n},{a},z,llm,tone,{(n * 7919 + ord(a)) % 13}" for n in range(60) for a in "xy"]
+    pilot.write_text("\n".join(rows))
+    asked = ("--effect", 0.4, "--price", 0.5, "--judge-price", 0.005, "--items", "20,40")
+    said, made = planned(tmp_path, pilot, *asked)
+    assert "judge: m, of 2 judges what goes best with people in these very ratings" in said
+    assert made["judge"][0]["judge"] == "m"
+    assert "these very ratings" in made["judge"][0]["chosen"]
+    said, made = planned(tmp_path, pilot, *asked, "--judge", "m")
+    assert "judge: m." in said
+    assert made["judge"][0]["chosen"] is None
+
+
 def test_variances_are_those_of_people_not_of_judges_beside_them(tmp_path: Path) -> None:
     """A judge 50 points above people made raters differ by 25 before."""
     pilot = judged_pilot(tmp_path / "pilot.csv")

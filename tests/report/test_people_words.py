@@ -16,6 +16,7 @@ from dialens.analysis.people import (
     AnswerScale,
     People,
 )
+from dialens.report._page import Findings
 from dialens.report.people import (
     one_agent_answer,
     people_answer,
@@ -188,3 +189,23 @@ def test_the_only_agent_gets_its_mean_as_the_answer() -> None:
 def test_differences_on_narrow_scales_have_two_decimals(scale: AnswerScale, words: str) -> None:
     found = people({"tone": {"x": 0.6, "y": 0.33}}, {})
     assert said(replace(found, scales={"tone": scale}))[0].size == words
+
+
+def test_the_only_other_agent_has_a_name() -> None:
+    told = people(
+        {"overall": {"x": 3.0, "y": 3.6}, "wit": {"x": 3.5, "y": 2.5}},
+        {("overall", "x", "y"): 0.01, ("wit", "x", "y"): 0.01},
+    )
+    assert str(people_answer(told)).endswith("; x was rated higher on wit")
+
+
+def test_where_nothing_was_tested_nothing_is_called_chance() -> None:
+    told = people({"overall": {"x": 3.0, "y": 3.6}}, {})
+    untested = told.agent_differences.with_columns(
+        p=None, p_adjusted=None, low=None, high=None, reason=pl.lit("1 rater")
+    ).cast(AGENT_DIFFERENCES)
+    told = replace(told, agent_differences=untested)
+    assert people_answer(told) == "The agents cannot be compared: 1 rater"
+    first = next(iter(people_sections(told, None))).blocks[0]
+    assert isinstance(first, Findings)
+    assert first.otherwise == "No difference between agents was tested: 1 rater."

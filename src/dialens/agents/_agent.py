@@ -16,7 +16,7 @@ ENDED = "ended"
 
 KINDS = {
     "timeout": "took too long",
-    "unreachable": "could not be reached",
+    "unreachable": "could not be reached, or the connection broke",
     "refused": "refused: key, model or request are not accepted",
     "busy": "had too much to do, even after waiting",
     "malformed": "answered in a form that cannot be read",

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import polars as pl
 import typer
 
+from dialens.analysis.judges import raters_of_kinds
 from dialens.base import (
     RUN,
     DialensError,
@@ -22,8 +23,10 @@ from dialens.cli._options import Figures, Force, OnErrorOption, Seed, names, rea
 from dialens.cli._rating_options import (
     ColumnOption,
     ParticipantsOption,
+    RatersOption,
     RatingFormat,
     ScaleOption,
+    kinds_given,
     ratings_from,
     scales_given,
 )
@@ -93,6 +96,7 @@ def agreement(
     column: ColumnOption = None,
     scale: ScaleOption = None,
     participants: ParticipantsOption = None,
+    raters: RatersOption = None,
     seed: Seed = 0,
     format: RatingFormat = None,
     on_error: OnErrorOption = OnError.STOP,
@@ -103,11 +107,13 @@ def agreement(
 
     A table of ratings (CSV, TSV, JSONL, Parquet) needs the columns dialog (or item) and value;
     rater, quality and factors are used where they are there. Wide tables, matrices and exports of
-    Qualtrics, Label Studio and Potato are recognised. Writes agreement.json and .csv (one
-    row a statistic), raters.json (each rater against the rest), pairs.json (every two raters),
-    categories.json (each category by itself), panel.json (how many raters are enough) and
-    agreement.html (to look at) into the output folder; with --by also differences.json (whether
-    groups differ in kappa and alpha), with --facets variances.json and decisions.json.
+    Qualtrics, Label Studio and Potato are recognised. People and language models (rater_kind) are
+    never taken together: people are measured, or models where there are no people. Writes
+    agreement.json and .csv (one row a statistic), raters.json (each rater against the rest),
+    pairs.json (every two raters), categories.json (each category by itself), panel.json (how many
+    raters are enough) and agreement.html (to look at) into the output folder; with --by also
+    differences.json (whether groups differ in kappa and alpha), with --facets variances.json and
+    decisions.json.
 
     [bold]Examples[/]
 
@@ -115,6 +121,7 @@ def agreement(
       dialens agreement ratings.csv --by condition --normalise log -o out
       dialens agreement units.jsonl.gz --by scale --quality fluency --target 0.85
       dialens agreement ratings.csv --facets rater,occasion -o out
+      dialens agreement ratings.csv --raters llm
       dialens agreement survey.csv --participants prolific.csv --by Sex
       dialens agreement ratings.csv --scale "Disagree,Neutral,Agree" --column value=Answer
     """
@@ -125,6 +132,7 @@ def agreement(
     wanted = names(facets) or []
     if wanted and normalise:
         raise DialensError("--facets takes ratings as they are: leave --normalise away.")
+    kinds = kinds_given(raters)
     arguments: dict[str, Any] = {
         "ratings": ratings,
         "by": factors,
@@ -136,6 +144,7 @@ def agreement(
         "column": column,
         "scale": scale,
         "participants": participants,
+        "raters": kinds,
         "format": format,
     }
     if ratings.is_file():
@@ -154,7 +163,8 @@ def agreement(
                 participants=participants,
                 keep_words=True,
             )
-            table = load(factors=columns)
+            chosen = raters_of_kinds(load(factors=columns), kinds, occasions="occasion" in columns)
+            table = chosen.ratings
         with recorder.step("measure"), progress("Measuring", unit="groups") as advance:
             result = measure_agreement(
                 table,
@@ -189,8 +199,9 @@ def agreement(
                 title=f"Agreement: {name}",
                 study=study,
                 normalise=normalise,
+                whom=chosen.said,
             )
-            text = _for_a_paper(result, f"Agreement: {name}", normalise)
+            text = _for_a_paper(result, f"Agreement: {name}", normalise, chosen.said)
             (scratch / PAPER).write_text(text, encoding="utf-8")
             drawn = write_asked(summary, scratch / FIGURES, figures)
         recorder.finish(scratch / RUN)
@@ -229,7 +240,7 @@ def _write(result: Agreement, study: GeneralizabilityStudy | None, folder: Path)
     result.rows.write_csv(folder / "agreement.csv")
 
 
-def _for_a_paper(result: Agreement, title: str, normalise: str | None) -> str:
+def _for_a_paper(result: Agreement, title: str, normalise: str | None, whom: str) -> str:
     """The main statistics of every quality and group in APA style."""
     parts: dict[str, list[str]] = {}
     for (quality, group), part in result.rows.group_by("quality", "group", maintain_order=True):
@@ -238,7 +249,8 @@ def _for_a_paper(result: Agreement, title: str, normalise: str | None) -> str:
         chosen += [n for n in ("kendall_w",) if rows[n]["value"] is not None]
         head = f"{quality}" if group == "all" else f"{quality}, {group}"
         parts[head] = [agreement_apa(rows[name]) for name in chosen]
-    return paper_text(title, parts, list(method(result.rows, normalise=normalise)))
+    notes = [*([f"{whom}."] if whom else []), *method(result.rows, normalise=normalise)]
+    return paper_text(title, parts, notes)
 
 
 def _print(result: Agreement) -> None:

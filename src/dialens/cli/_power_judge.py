@@ -6,8 +6,8 @@ from math import atanh, sqrt, tanh
 
 import polars as pl
 
-from dialens.analysis.judges import MODELS, judged_agents
-from dialens.base import DialensError, listed
+from dialens.analysis.judges import MODELS, TOGETHER, judged_agents
+from dialens.base import DialensError, counted, listed
 from dialens.cli._power_question import Question
 from dialens.statistics.power import FittedParts, JudgeMix, VarianceParts, judge_mix
 
@@ -80,13 +80,17 @@ def mixes_with_judge(
         )
     assert isinstance(question.parts, VarianceParts)
     design = replace(question.design, dialogs=dialogs[0] if dialogs else 1)
+    name = chosen = None
     if asked.r is not None:
         r, count = asked.r, raters[0] if raters else 1
     else:
-        r, measured = r_of_pilot(asked, pilot, fitted, paired=design.paired)
-        count = raters[0] if raters else measured
-        r = _with_raters(r, measured, count, question.parts, question.design.shared_raters)
-    return {
+        found = r_of_pilot(asked, pilot, fitted, paired=design.paired)
+        count = raters[0] if raters else found.raters
+        r = _with_raters(
+            found.r, found.raters, count, question.parts, question.design.shared_raters
+        )
+        name, chosen = found.judge, found.chosen
+    mixes = {
         effect: judge_mix(
             question.parts,
             effect,
@@ -99,12 +103,30 @@ def mixes_with_judge(
         )
         for effect in effects
     }
+    return {effect: replace(mix, judge=name, chosen=chosen) for effect, mix in mixes.items()}
+
+
+@dataclass(frozen=True)
+class MeasuredJudge:
+    """How far the judge of an earlier study goes with people.
+
+    Attributes:
+        r: Its correlation with their mean.
+        raters: With the mean of how many.
+        judge: Its name.
+        chosen: How it was chosen, where there were several and none was asked for.
+    """
+
+    r: float
+    raters: int
+    judge: str
+    chosen: str | None = None
 
 
 def r_of_pilot(
     asked: JudgeAsked, pilot: pl.DataFrame | None, fitted: FittedParts | None, *, paired: bool
-) -> tuple[float, int]:
-    """How far the judge of an earlier study goes with people, and with the mean of how many."""
+) -> MeasuredJudge:
+    """How far the judge of an earlier study goes with people."""
     if pilot is None or fitted is None:
         raise DialensError(
             "How far does the judge go with people? State --judge-r, or give ratings of an earlier "
@@ -140,7 +162,16 @@ def r_of_pilot(
     replies = [name for name in ("dialog", "system", "agent", "turn") if name in people.columns]
     each = people.group_by(replies).len()["len"].median()
     assert isinstance(each, int | float)
-    return tanh(mean), max(round(each), 1)
+    judge, chosen = str(rows["judge"][0]), None
+    if asked.name is None and len(names) > 1:
+        chosen = (
+            f"of {counted(len(names), 'judge')} what goes best with people in these very ratings, "
+            "chosen on other dialogues than those that r is of; elsewhere it may go less far "
+            "(--judge names one)"
+        )
+        if TOGETHER in judge:
+            chosen += "; --judge-price is that of all of them"
+    return MeasuredJudge(tanh(mean), max(round(each), 1), judge, chosen)
 
 
 def _with_raters(

@@ -9,6 +9,9 @@ import typer
 
 from dialens.analysis.people import CHOSEN, RATED
 from dialens.base import DialensError
+from dialens.cli._completion import among
+from dialens.cli._options import names
+from dialens.corpus import RATER_KINDS
 from dialens.statistics import load_ratings
 from dialens.statistics.rating_files import LAYOUTS, NOMINAL
 
@@ -60,6 +63,29 @@ ParticipantsOption = Annotated[
         help="Facts about raters, such as Prolific’s demographic export: joined by their ids.",
     ),
 ]
+
+RatersOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--raters",
+        help="Kinds of raters to use: human, llm, simulated.",
+        autocompletion=among(*RATER_KINDS),
+    ),
+]
+
+
+def kinds_given(entries: list[str] | None) -> list[str] | None:
+    """`--raters` as kinds of raters; none where it is not given.
+
+    Examples:
+        >>> kinds_given(["human,simulated"])
+        ['human', 'simulated']
+    """
+    kinds = names(entries)
+    for kind in kinds or ():
+        if kind not in RATER_KINDS:
+            raise DialensError(f"--raters takes {', '.join(RATER_KINDS)}; seen: {kind!r}.")
+    return kinds
 
 
 def columns_given(entries: Sequence[str] | None) -> dict[str, str]:

@@ -43,7 +43,9 @@ from dialens.cli._rating_options import (
     ColumnOption,
     OtherRatings,
     OtherRatingsFormat,
+    RatersOption,
     ScaleOption,
+    kinds_given,
     ratings_from,
     scales_given,
 )
@@ -51,7 +53,7 @@ from dialens.cli._runs import open_runs
 from dialens.cli._scoring_options import ScoringOptions
 from dialens.cli._tables_and_figures import FIGURES, print_figures, write_asked
 from dialens.cli._terminal import plain_console, plain_table
-from dialens.corpus import LEVELS, RATER_KINDS, Corpus, Intake, OnError, read
+from dialens.corpus import LEVELS, Corpus, Intake, OnError, read
 from dialens.metrics import Scores
 from dialens.report import Summary, correlation_apa, paper_text, run_facts
 from dialens.report.validation import (
@@ -135,14 +137,7 @@ def validate(
     column: ColumnOption = None,
     scale: ScaleOption = None,
     ratings_format: OtherRatingsFormat = None,
-    raters: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--raters",
-            help="Kinds of raters to use: human, llm, simulated.",
-            autocompletion=among(*RATER_KINDS),
-        ),
-    ] = None,
+    raters: RatersOption = None,
     references: Annotated[
         bool,
         typer.Option(
@@ -183,10 +178,7 @@ def validate(
       dialens validate chats.jsonl --ratings ratings.csv
       dialens validate chats.jsonl scores --ratings ratings.csv --column value=Score
     """
-    kinds = names(raters) or ["human"]
-    for kind in kinds:
-        if kind not in RATER_KINDS:
-            raise DialensError(f"--raters takes {', '.join(RATER_KINDS)}; seen: {kind!r}.")
+    kinds = kinds_given(raters) or ["human"]
     if ratings is None and (column or scale or ratings_format):
         raise DialensError(
             "--column, --scale and --ratings-format say how to read --ratings FILE, which is "

@@ -11,7 +11,7 @@ from ._reading import Reader, RecordReader
 from ._reasoning import split_reasoning
 from ._roles import role_of
 from ._source import ReadOptions, Record, Source, json_records
-from ._tables import LEVELS, RATER_KINDS, RATINGS, REFERENCES, TURNS, Tables
+from ._tables import LEVELS, RATER_KINDS, RATINGS, REFERENCES, TURNS, Tables, kind_of_rater
 from ._unpacking import DAMAGE, MAGIC_BYTES, packing_of, unpacked_pieces
 
 __all__ = [
@@ -47,6 +47,7 @@ __all__ = [
     "formats",
     "is_corpus_folder",
     "json_records",
+    "kind_of_rater",
     "local_file",
     "message",
     "packing_of",

@@ -12,6 +12,20 @@ ROLES = ("agent", "partner")
 RATER_KINDS = ("human", "llm", "simulated")
 LEVELS = ("turn", "dialog", "agent", "system")
 
+
+def kind_of_rater() -> pl.Expr:
+    """Whether a rating is of a person, a model or a simulated rater.
+
+    Ratings that do not say are people's, and a `person` is `human`.
+
+    Examples:
+        >>> table = pl.DataFrame({"rater_kind": ["person", None, "llm"]})
+        >>> table.select(kind_of_rater())["rater_kind"].to_list()
+        ['human', 'human', 'llm']
+    """
+    return pl.col("rater_kind").cast(pl.String).fill_null("human").replace("person", "human")
+
+
 _TURNS: _Columns = {
     "system": pl.String,
     "agent": pl.String,

@@ -21,11 +21,13 @@ judge (these and 445 more) for 86.42, instead of 256 human ratings for 128.00
     what = f"difference of {mix.effect:g} between two agents"
     alone = f"{counted(mix.alone_ratings, 'human rating')}"
     raters = f"{counted(mix.raters, 'rater')} a dialogue"
+    who = "" if mix.judge is None else f"; judge: {mix.judge}"
+    who += "" if mix.chosen is None else f", {mix.chosen}"
     if mix.reason is not None:
         return Finding(
             f"Leave the judge out: a {what} takes {alone} ({mix.alone_items:,} items) for "
             f"{mix.alone_price:,.2f}, and a judge of r = {number(mix.r, 2)} does not help",
-            f"{mix.reason}; {raters}, power {mix.power:.2f}",
+            f"{mix.reason}; {raters}, power {mix.power:.2f}{who}",
         )
     more = mix.judged_items - mix.items
     claim = (
@@ -36,6 +38,6 @@ judge (these and 445 more) for 86.42, instead of 256 human ratings for 128.00
     told = (
         f"r = {number(mix.r, 2)}; {raters}; saves {number(mix.saving, percent=True)} of human "
         f"ratings, and no judge of that r more than {number(mix.r**2, percent=True)}; power "
-        f"{mix.power:.2f}, {wanted:g} wanted"
+        f"{mix.power:.2f}, {wanted:g} wanted{who}"
     )
     return Finding(claim, told)

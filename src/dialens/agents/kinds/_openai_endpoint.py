@@ -244,8 +244,11 @@ class EndpointAgent:
         except httpx.ConnectError as error:
             said = f"{host} cannot be reached. Check endpoint and network."
             raise AttemptFailed(AgentError(said, "unreachable"), again=True) from error
-        except (httpx.TransportError, httpx.DecodingError) as error:
+        except httpx.TransportError as error:
             said = f"The connection to {host} broke before the answer was whole."
+            raise AttemptFailed(AgentError(said, "unreachable"), again=True) from error
+        except httpx.DecodingError as error:
+            said = f"{host} sent an answer that cannot be unpacked."
             raise AttemptFailed(AgentError(said, "malformed"), again=True) from error
 
     def _chunks(self, response: httpx.Response, deadline: float) -> Iterator[bytes]:

@@ -222,9 +222,11 @@ def read_stream(chunks: Iterable[bytes], info: ResponseInfo) -> Iterator[str]:
     It is whole if it says so, by `[DONE]` or by a reason to finish; one that just stops was cut
     off.
     """
+    begun = False
     for line in _lines(chunks):
         if not line.startswith(b"data:"):
             continue  # comments that keep the connection alive, names and ids of events
+        begun = True
         data = line[5:].strip()
         if data == b"[DONE]":
             info.finished = info.finished or "stop"
@@ -242,8 +244,12 @@ def read_stream(chunks: Iterable[bytes], info: ResponseInfo) -> Iterator[str]:
             info.declined = info.declined or bool(said.refusal)
             if said.text:
                 yield said.text
-    if not info.finished:
-        raise _malformed("it was cut off: the stream ended before the answer did")
+    if info.finished:
+        return
+    if begun:
+        words = "The answer was cut off: the connection ended before it did."
+        raise AttemptFailed(AgentError(words, "unreachable"), again=True)
+    raise _malformed("it was cut off: the stream ended before the answer did")
 
 
 def _lines(chunks: Iterable[bytes]) -> Iterator[bytes]:

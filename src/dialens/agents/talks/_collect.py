@@ -53,7 +53,8 @@ class Usage:
         tokens_in: Read, where that is known.
         tokens_out: Written, where that is known.
         cost: In the currency of the prices; None if no price is known.
-        unpriced: Replies whose cost is not known.
+        unpriced: Replies whose cost is not known; what recorded users, scripts and people say
+            has none.
         cut_off: Replies that ended at the most tokens, in the middle of what was being said.
         models: What answered, by the server's own account, with its fingerprint.
     """
@@ -67,8 +68,9 @@ class Usage:
     cut_off: int = 0
     models: tuple[str, ...] = ()
 
-    def with_reply(self, turn: RecordedTurn) -> "Usage":
-        """The same with one more reply."""
+    def with_reply(self, turn: RecordedTurn, *, has_price: bool = False) -> "Usage":
+        """The same with one more reply, by one that may have a price: known, or by its tokens."""
+        has_price = has_price or turn.tokens_in is not None or turn.tokens_out is not None
         cost = self.cost
         if turn.cost is not None:
             cost = (cost or 0.0) + turn.cost
@@ -80,7 +82,7 @@ class Usage:
             self.tokens_in + (turn.tokens_in or 0),
             self.tokens_out + (turn.tokens_out or 0),
             cost,
-            self.unpriced + (turn.cost is None),
+            self.unpriced + (turn.cost is None and has_price),
             self.cut_off + (turn.finish == CUT_OFF),
             tuple(sorted({*self.models, *model})),
         )
@@ -363,7 +365,8 @@ def _usage(
         for turn in conversation.turns:
             if turn.attempts:  # an opening has none
                 side = planned.agent if turn.role == "agent" else planned.partner
-                usage[side.label] = usage[side.label].with_reply(turn)
+                priced = hasattr(side.agent, "prices")
+                usage[side.label] = usage[side.label].with_reply(turn, has_price=priced)
         if conversation.failure is not None:
             who = conversation.failure.who
             spent = usage[who]

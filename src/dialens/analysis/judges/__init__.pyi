@@ -9,6 +9,7 @@ from ._answers import (
     with_judge,
 )
 from ._beside import BESIDE, effects_beside
+from ._candidates import TOGETHER
 from ._designs import (
     ALL_JUDGES,
     JUDGE_DESIGNS,
@@ -18,6 +19,7 @@ from ._designs import (
 )
 from ._drift import DRIFT, changed_behind, judge_drift, later_raters
 from ._joining import JUDGE_PANEL, PEOPLE_ALONE, judges_joining
+from ._kinds import Chosen, raters_of_kinds
 from ._metrics import FAMILY, JudgeMetrics, judge_metrics
 from ._orders import order_shares, verdicts
 
@@ -34,6 +36,8 @@ __all__ = [
     "MODELS",
     "PEOPLE",
     "PEOPLE_ALONE",
+    "TOGETHER",
+    "Chosen",
     "JudgeDesigns",
     "JudgeMetrics",
     "asked_together",
@@ -50,6 +54,7 @@ __all__ = [
     "one_rater_a_judge",
     "order_shares",
     "own_agreement",
+    "raters_of_kinds",
     "verdicts",
     "with_judge",
 ]

@@ -16,6 +16,7 @@ from dialens.analysis.judges._answers import MODELS, distinct_answers, one_side,
 from dialens.analysis.judges._orders import order_shares, verdicts
 from dialens.analysis.validation import mean_ratings
 from dialens.base import Estimate
+from dialens.corpus import kind_of_rater
 from dialens.statistics import pearson
 from dialens.statistics.judges import (
     EPSILON,
@@ -24,7 +25,7 @@ from dialens.statistics.judges import (
     prediction_powered,
 )
 
-PEOPLE = ("human", "person", "simulated")
+PEOPLE = ("human", "simulated")
 
 JUDGES = pl.Schema(
     {
@@ -99,7 +100,7 @@ def judges_against_people(ratings: pl.DataFrame, *, epsilon: float = EPSILON) ->
         >>> found.select("judge", "n", "r", "winning_rate").row(0)
         ('m', 40, 1.0, 1.0)
     """
-    kind = pl.col("rater_kind").fill_null("human")
+    kind = kind_of_rater()
     people = ratings.filter(kind.is_in(PEOPLE), pl.col("value").is_not_null())
     machines = ratings.filter(kind.is_in(MODELS), pl.col("value").is_not_null())
     machines = distinct_answers(with_judge(machines))

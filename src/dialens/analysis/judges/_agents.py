@@ -28,6 +28,7 @@ from dialens.analysis.people import (
     with_kinds,
 )
 from dialens.base import Estimate, counted
+from dialens.corpus import kind_of_rater
 from dialens.statistics import Floats, corrected
 from dialens.statistics.judges import (
     FEWEST_RATED,
@@ -122,7 +123,7 @@ def judged_agents(
         return JUDGED_AGENTS.to_frame()
     table = name_choices(with_kinds(ratings.cast({"value": pl.Float64}), kinds))
     table = table.with_columns(agent_names(table)).drop("system", strict=False)
-    kind = pl.col("rater_kind").fill_null("human")
+    kind = kind_of_rater()
     people, machines = table.filter(kind.is_in(PEOPLE)), table.filter(kind.is_in(MODELS))
     if not people.height or not machines.height:
         return JUDGED_AGENTS.to_frame()

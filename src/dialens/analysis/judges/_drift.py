@@ -209,7 +209,8 @@ def later_raters(ratings: pl.DataFrame) -> list[str]:
     """Judges' raters of later occasions, which are held against the first and else left aside."""
     if "occasion" not in ratings.columns:
         return []
-    later = ratings.filter(pl.col("occasion").fill_null(_FIRST) != _FIRST)
+    occasion = pl.col("occasion").cast(pl.Int64, strict=False)  # words, from a CSV
+    later = ratings.filter(occasion.fill_null(_FIRST) != _FIRST)
     return later["rater"].unique(maintain_order=True).to_list()
 
 

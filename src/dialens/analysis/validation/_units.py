@@ -15,7 +15,7 @@ from scipy import sparse
 
 from dialens.analysis.validation._ceiling import MeanRatings, mean_ratings
 from dialens.base import DialensError
-from dialens.corpus import LEVELS, Corpus
+from dialens.corpus import LEVELS, Corpus, kind_of_rater
 from dialens.metrics import Scores
 from dialens.statistics import Floats, Ints
 
@@ -76,7 +76,7 @@ def human_ratings(
     Ratings whose rater's kind is not known are taken for human.
     """
     table = corpus.ratings.filter(
-        pl.col("value").is_finite(), pl.col("rater_kind").fill_null("human").is_in(list(raters))
+        pl.col("value").is_finite(), kind_of_rater().is_in(list(raters))
     ).collect(engine="streaming")
     if not table.height:
         raise DialensError(

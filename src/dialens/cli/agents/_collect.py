@@ -280,12 +280,14 @@ def _show_done(done: Collected) -> None:
 
 
 def _show_failures(done: Collected) -> None:
-    counted = Counter((failure.who, failure.kind) for failure in done.failures.values())
+    kinds = Counter((failure.who, failure.kind) for failure in done.failures.values())
+    one = len(done.failures) == 1
     print(
-        f"{len(done.failures):,} dialogues failed and are not in the corpus; see "
-        f"{shown(done.folder / FAILURES)}. The same command tries them again."
+        f"{counted(len(done.failures), 'dialogue')} failed and {'is' if one else 'are'} not in the "
+        f"corpus; see {shown(done.folder / FAILURES)}. The same command tries "
+        f"{'it' if one else 'them'} again."
     )
-    for (who, kind), count in counted.items():
+    for (who, kind), count in kinds.items():
         reason = next(
             failure.reason
             for failure in done.failures.values()

@@ -1,6 +1,7 @@
 """`dialens study analyze`: what raters said, and what biased them."""
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -36,13 +37,14 @@ from dialens.cli.study._database import (
 )
 from dialens.cli.study._people_grids import people_grids
 from dialens.corpus import OnError
-from dialens.report import Summary
+from dialens.report import Finding, Summary
 from dialens.report.bias import ANALYSIS, write_study
 
 if TYPE_CHECKING:
     pass
 
-_MOST_SENTENCES = 8
+_MOST_SENTENCES = 6
+_MOST_OF_A_TOPIC = 2
 _ANALYSIS = "analysis"
 _STUDY = "study.yaml"
 _YAML = (".yaml", ".yml")
@@ -278,7 +280,7 @@ def _print(summary: Summary, people: People, output: Path) -> None:
     rest = [finding for finding in summary.findings if finding.topic != "people"]
     if rest:
         print("")
-    for finding in rest[:_MOST_SENTENCES]:
+    for finding in _most_telling(rest):
         print(f"  {finding.text}")
     if len(rest) > _MOST_SENTENCES:
         print(f"  … and {len(rest) - _MOST_SENTENCES} more in the report.")
@@ -287,6 +289,16 @@ def _print(summary: Summary, people: People, output: Path) -> None:
         f"LaTeX), {shown(output / ANALYSIS)} (to compute with), text.md (for a paper), "
         "analysis.R and ratings.sps (for R and SPSS)"
     )
+
+
+def _most_telling(found: Sequence[Finding]) -> list[Finding]:
+    """At most six, in their order: the first two of each topic before more of one."""
+    places: dict[str, int] = {}
+    rank = []
+    for at, finding in enumerate(found):
+        place = places[finding.topic] = places.get(finding.topic, -1) + 1
+        rank.append((place >= _MOST_OF_A_TOPIC, at))
+    return [found[at] for at in sorted(at for _, at in sorted(rank)[:_MOST_SENTENCES])]
 
 
 def _by_note(people: People) -> dict[str, list[str]]:

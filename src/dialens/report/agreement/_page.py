@@ -75,6 +75,7 @@ def write_agreement(
     title: str,
     study: GeneralizabilityStudy | None = None,
     normalise: str | None = None,
+    whom: str = "",
 ) -> Summary:
     """Write agreement into one HTML file that needs nothing else.
 
@@ -84,6 +85,7 @@ def write_agreement(
         title: Heading of the page.
         study: What `generalizability` gives, where facets were asked for.
         normalise: How ratings were normalised, for the methods paragraph.
+        whom: Whose ratings these are, where not all are people's.
     """
     rows = result.rows
     found, more = findings(rows, result.panel, result.raters)
@@ -114,7 +116,8 @@ def write_agreement(
             ],
         ),
     ]
-    return write_page(Page(title, answer(rows, found), scope(rows), sections), path)
+    much = f"{whom}. {scope(rows)}" if whom else scope(rows)
+    return write_page(Page(title, answer(rows, found), much, sections), path)
 
 
 def _numbers(rows: pl.DataFrame) -> Table:

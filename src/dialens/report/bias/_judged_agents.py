@@ -18,6 +18,10 @@ _FEW_PAIRS = 3
 _MOST_CLEAR = 4
 _MOST_MARKS = 15
 _WITH, _ALONE = "with the judge", "people alone"
+_OTHER_METHOD = (
+    "“People alone” here is for the comparison with and without the judge only: it comes from "
+    "another method (over dialogues and raters) than the answer above, so the two differ a little."
+)
 
 
 _HELPED = pl.col("needed") > pl.col("n_people")
@@ -70,7 +74,7 @@ def _not_helped(rows: pl.DataFrame) -> Iterator[Finding]:
         claim = f"{who}, {rows.height} of {pairs} pairs are no easier to tell apart ({on})"
     least, most = rows.select(least=pl.col("r").min(), most=pl.col("r").max()).row(0)
     told = number(least, 2) if least == most else interval(least, most, 2)
-    yield Finding(claim, f"r of differences {told}", clear=False, topic=_KEY)
+    yield Finding(claim, f"r over differences between agents {told}", clear=False, topic=_KEY)
 
 
 def _why_not(rows: pl.DataFrame) -> Iterator[Finding]:
@@ -131,16 +135,16 @@ def _gain(quality: str, known: pl.DataFrame) -> Finding:
     who = _judge(known.row(0, named=True))
     if worth <= people:
         claim = f"With {who} beside people, agents are no easier to tell apart on {quality}"
-        return Finding(
-            claim, f"r = {number(middle['r'], 2)}: leave it out", clear=False, topic=_KEY
-        )
+        told = f"r = {number(middle['r'], 2)} over differences between agents: leave it out"
+        return Finding(claim, told, clear=False, topic=_KEY)
     claim = (
         f"With {who} beside people, differences between agents on {quality} are as precise as "
         f"from {worth:,} human ratings instead of {people:,}"
     )
     clear = known.filter(pl.col("p_adjusted") < ALPHA).height
     told = (
-        f"median of {known.height:,} pairs, judge and people r = {number(middle['r'], 2)}; "
+        f"median of {known.height:,} pairs, r = {number(middle['r'], 2)} over differences between "
+        f"agents; "
         f"{clear:,} of the pairs differ clearly"
     )
     return Finding(claim, told, topic=_KEY)
@@ -198,11 +202,7 @@ def judged_agent_section(analysis: StudyAnalysis, tables: Mapping[str, Table]) -
     """The section of agents by people and judge; none where nobody but people rated."""
     if _KEY not in tables:
         return
-    lead = Text(
-        "People rated a part of the replies, a judge also others. What people said is corrected by "
-        "how the judge rates the rest; it stays the mean of people’s ratings, whatever the judge "
-        "is like (prediction-powered inference). It holds if people’s part is a random one."
-    )
+    lead = Text(_lead(analysis.judged_agents))
     found = list(judged_agent_findings(analysis))
     blocks: list[Block] = [lead, Findings(found)]
     charts = _charts(analysis.judged_agents)
@@ -212,6 +212,21 @@ def judged_agent_section(analysis: StudyAnalysis, tables: Mapping[str, Table]) -
         choose = "" if single else "Quality"
         blocks.append(Plot(_KEY, shown, choose, title="With the judge and without"))
     yield Section(_KEY, "Agents, by people and a judge", [*blocks, folded(tables[_KEY])])
+
+
+def _lead(rows: pl.DataFrame) -> str:
+    """What the section holds, and why its people alone are not those of the first answer."""
+    if not (rows["n_judged"] > 0).any():
+        return (
+            "People rated every reply that the judge rated. A judge can sharpen the comparison of "
+            f"agents only with replies that no person rated. {_OTHER_METHOD}"
+        )
+    return (
+        "People rated a part of the replies, a judge also others. What people said is corrected by "
+        "how the judge rates the rest; it stays the mean of people’s ratings, whatever the judge "
+        "is like (prediction-powered inference). It holds if people’s part is a random one. "
+        f"{_OTHER_METHOD}"
+    )
 
 
 def _charts(rows: pl.DataFrame) -> dict[str, Chart]:

@@ -39,15 +39,45 @@ def judge_remarks(analysis: StudyAnalysis) -> list[Remark]:
 
 
 def judge_findings(analysis: StudyAnalysis) -> Iterator[Finding]:
-    """Which judges are enough, what each is worth, what the design did to it and to people."""
-    yield from cheapest_findings(analysis)
+    """Which judge goes best with people, which are enough, what each is worth and how it errs."""
     rows = analysis.judges
+    yield from _best(rows)
+    yield from cheapest_findings(analysis)
     if not rows.height:
         return
-    names = rows["judge"].unique(maintain_order=True).to_list()
-    for name in names[:_MOST_JUDGES]:
+    ranked = rows.group_by("judge", maintain_order=True).agg(pl.col("r").mean())
+    ranked = ranked.sort("r", descending=True, nulls_last=True, maintain_order=True)
+    for name in ranked["judge"].head(_MOST_JUDGES):
         yield from _worth(name, rows.filter(pl.col("judge") == name))
     yield from judge_effect_findings(analysis)
+
+
+def _best(rows: pl.DataFrame) -> Iterator[Finding]:
+    """Of several judges, the one that goes best with people on each quality, or that none does."""
+    known = rows.drop_nulls("r")
+    for (quality,), part in known.group_by(["quality"], maintain_order=True):
+        if part.height < 2:
+            continue
+        ranked = part.sort("r", descending=True, maintain_order=True)
+        best, last = ranked.row(0, named=True), ranked.row(-1, named=True)
+        judges = f"{part.height} judges"
+        if best["r_low"] is not None and best["r_low"] > 0:
+            saves = number(best["saving_most"], percent=True)
+            yield Finding(
+                f"{best['judge']} goes best with people on {quality}: r = {number(best['r'], 2)} "
+                f"over items, saves at most {saves} of human ratings",
+                f"{judges}, the least r {number(last['r'], 2)} ({last['judge']}); chosen on these "
+                "ratings, so that elsewhere it goes less far",
+                topic=_TOPIC,
+            )
+            continue
+        against = bool((part["r_high"] < 0).fill_null(value=False).all())
+        yield Finding(
+            f"No judge {'goes' if against else 'clearly goes'} with people on {quality}",
+            f"r over items {interval(last['r'], best['r'], 2)}, {judges}",
+            clear=against,
+            topic=_TOPIC,
+        )
 
 
 def _worth(judge: str, rows: pl.DataFrame) -> Iterator[Finding]:
@@ -61,7 +91,7 @@ def _worth(judge: str, rows: pl.DataFrame) -> Iterator[Finding]:
         goes = "does not clearly go with"
         if low is not None and high is not None:
             goes = "goes with" if low > 0 else "goes against" if high < 0 else goes
-        claim = f"{judge} {goes} people on {row['quality']}: r = {number(row['r'], 2)}"
+        claim = f"{judge} {goes} people on {row['quality']}: r = {number(row['r'], 2)} over items"
         told = [f"95 % interval {interval(row['r_low'], row['r_high'], 2)}, {row['n']:,} items"]
         if row["ceiling"] is not None:
             told.append(f"people’s own errors allow {number(row['ceiling'], 2)}")

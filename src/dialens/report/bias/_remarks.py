@@ -7,6 +7,7 @@ import polars as pl
 from dialens.analysis.bias import LEFT_OUT, TAKEN_AS_POINTS, UNFINISHED, StudyData
 from dialens.analysis.judges import MODELS
 from dialens.base import capitalised, counted
+from dialens.corpus import kind_of_rater
 from dialens.report._page import Remark
 
 SIMULATED = "simulated"
@@ -18,8 +19,9 @@ def kinds_of(data: StudyData) -> dict[str, int]:
     """How many raters there are of each kind; ratings that do not say count as people's."""
     if "rater_kind" not in data.ratings.columns:
         return {_HUMAN: data.raters.height}
-    kind = pl.col("rater_kind").fill_null(_HUMAN)
-    counts = data.ratings.group_by(kind).agg(pl.col("rater").n_unique()).sort("rater_kind")
+    counts = (
+        data.ratings.group_by(kind_of_rater()).agg(pl.col("rater").n_unique()).sort("rater_kind")
+    )
     return {str(name): int(count) for name, count in counts.iter_rows()}
 
 

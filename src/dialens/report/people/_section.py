@@ -9,7 +9,7 @@ from dialens.report._charts import Chart
 from dialens.report._page import Block, Finding, Findings, Fold, Plot, Section, Text, folded
 from dialens.report._table import Cell, Table, explained
 from dialens.report.people._charts import agents_chart, distribution_bars, rank, wins_chart
-from dialens.report.people._words import Said, headline, said
+from dialens.report.people._words import Said, headline, said, why_not
 
 _MOST_SENTENCES = 8
 _MOST_ROWS = 40
@@ -47,7 +47,10 @@ def _blocks(people: People, tables: dict[str, Table], names: list[str]) -> Itera
     main = headline(names)
     ordered = [main, *(name for name in names if name != main)]
     if every:
-        yield Findings(_findings(clear), "No difference between agents can be told from chance.")
+        tested = any(one.row["p_adjusted"] is not None for one in every)
+        none = "No difference between agents can be told from chance."
+        untested = f"No difference between agents was tested{why_not(people)}."
+        yield Findings(_findings(clear), none if tested else untested)
     yield _plot("agents", {name: agents_chart(people, name) for name in ordered}, "Agents")
     if "agent_differences" in tables:
         table = tables["agent_differences"]

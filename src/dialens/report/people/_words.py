@@ -82,6 +82,12 @@ def said(people: People) -> list[Said]:
     return [_said(people, row) for row in rows]
 
 
+def why_not(people: People) -> str:
+    """Why no difference was tested, after a colon; empty where that is not known."""
+    reasons = people.agent_differences["reason"].drop_nulls()
+    return f": {reasons[0].rstrip('.')}" if len(reasons) else ""
+
+
 def people_answer(people: People, who: str = "People") -> str | None:
     """What a study of several agents shows, in one sentence; None if it compares none.
 
@@ -95,9 +101,7 @@ def people_answer(people: People, who: str = "People") -> str | None:
     every = said(people)
     tested = [one for one in every if one.row["p_adjusted"] is not None]
     if not tested:
-        reasons = people.agent_differences["reason"].drop_nulls()
-        why = f": {reasons[0].rstrip('.')}" if len(reasons) else ""
-        return f"The agents cannot be compared{why}"
+        return f"The agents cannot be compared{why_not(people)}"
     clear = [one for one in tested if one.clear]
     if not clear:
         return _no_difference(people, tested)
@@ -246,8 +250,10 @@ def _rest(
     parts += [f"on {some(kept)} only to {losers}" for losers, kept in only.items()]
     high = [name for name in over if name not in people.lower]
     low = [name for name in over if name in people.lower]
-    parts += [f"another agent was rated higher on {some(high)}"] if high else []
-    parts += [f"another agent was rated lower, which is better, on {some(low)}"] if low else []
+    higher = {one.better for one in clear if one.worse == agent and one.quality in over}
+    who = higher.pop() if len(higher) == 1 else "another agent"
+    parts += [f"{who} was rated higher on {some(high)}"] if high else []
+    parts += [f"{who} was rated lower, which is better, on {some(low)}"] if low else []
     parts += [f"on {some(between)} clear differences only between others"] if between else []
     parts += [f"no clear difference on {some(none)}"] if none else []
     return "; ".join([text, *parts])

@@ -40,6 +40,8 @@ class JudgeMix:
         alone_ratings: Ratings by people without the judge.
         alone_price: What these would cost.
         reason: Why the judge is better left out; None if it helps.
+        judge: Which judge of an earlier study r is of, if it was measured there.
+        chosen: How that judge was chosen, where there were several.
     """
 
     effect: float
@@ -55,6 +57,8 @@ class JudgeMix:
     alone_ratings: int
     alone_price: float
     reason: str | None = None
+    judge: str | None = None
+    chosen: str | None = None
 
     @property
     def saving(self) -> float:
