@@ -225,7 +225,7 @@ def test_nobody_took_it() -> None:
     with Store.open("sqlite:///s/empty.db") as store:
         store.register(load_study(Path("s")), now=NOON)
     told = fails("analyze", "s", "--db", "sqlite:///s/empty.db")
-    assert "no ratings yet: 0 began it" in told
+    assert "no ratings yet: 0 people began it" in told
     assert not Path("s/analysis").exists()
 
 

@@ -44,9 +44,11 @@ def test_a_conversation_is_had_and_judged(make: Make, talker: Visiting, endpoint
     assert (told[-1]["state"], told[-1]["over"], told[-1]["left"]) == ("answered", False, 1)
     told = person.say(person.here(), "Bye")
     assert told[-1]["over"] is True
-    # The agent hears everything from the greeting on, in its own and its partner's role.
+    # The agent hears everything from the greeting on, in its own and its partner's role; it was
+    # asked to begin, since some models refuse to have spoken first.
     last = endpoint.requests[-1]["messages"]
     assert [(one["role"], one["content"]) for one in last] == [
+        ("user", "Please begin the conversation."),
         ("assistant", "Good day!"),
         ("user", "Hello"),
         ("assistant", "You said: Hello (None)"),
@@ -96,6 +98,8 @@ def test_every_failure_is_told_to_both(
     study = talk(endpoint.url, scenario, tries=2)
     if KINDS[scenario] == "timeout":
         study["conversations"]["agents"][0]["set"] |= {"read_timeout": 0.4, "total_timeout": 0.6}
+    if scenario == "status-429":  # which is waited for as long as there is time
+        study["conversations"]["agents"][0]["set"] |= {"total_timeout": 1}
     site = make(study)
     person = talker(site)
     last = person.say(person.begin(), "Hello")[-1]

@@ -4,8 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from dialens.base import DialensError
-from dialens.cli.study._database import judged_ledger
-from dialens.cli.study._extra import studies_extra
+from dialens.cli._options import extra
 from dialens.corpus import Corpus, OnError
 from dialens.metrics import Resources, ScoringPlan
 
@@ -22,12 +21,12 @@ def with_judges(
         resources: Of the run.
         on_error: Whether what is not in the corpus is left out.
     """
-    with studies_extra():
-        from dialens.studies import load_study
-        from dialens.studies.judges import Ledger
+    with extra("Studies", "studies"):
+        from dialens.studies import load_study, study_file
+        from dialens.studies.judges import LEDGER, Ledger
     from dialens.analysis.judges import judge_metrics
 
-    place = judged_ledger(study)
+    place = study_file(study).parent / LEDGER
     if not place.exists():
         raise DialensError(
             f"--judges {study}: no language model has taken this study ({place} is not there). "
