@@ -295,6 +295,19 @@ def test_a_judge_that_answers_one_condition_only_is_told(tmp_path: Path) -> None
     assert "No effect of the design on m can be told" in told
 
 
+def test_a_judge_that_answered_under_other_numbers_is_not_compared() -> None:
+    """People saw 5 and 10, the judge refused wherever 5 was shown."""
+    theirs = people(18)
+    for row in theirs:
+        if row["anchor"] is not None and int(str(row["rater"])[1:]) % 4 == 1:
+            row["anchor"] = 5.0
+    found = analyse_study(study_data(table([*theirs, *judged()])), draws=FEW)
+    anchored = found.beside.filter(pl.col("effect").str.starts_with("anchor"))
+    assert anchored.height > 0
+    assert anchored["difference"].null_count() == anchored.height
+    assert "this judge answered under other anchors than people did" in set(anchored["reason"])
+
+
 def test_the_numbers_of_an_index_have_one_unit(tmp_path: Path) -> None:
     rows = []
     for rater in range(8):

@@ -13,6 +13,7 @@ from dialens.analysis.bias._leanings import leanings
 from dialens.analysis.bias._scales import Note
 from dialens.analysis.judges import (
     BESIDE,
+    MODELS,
     distinct_answers,
     effects_beside,
     judges_against_people,
@@ -21,6 +22,7 @@ from dialens.analysis.judges import (
 )
 from dialens.statistics.judges import FEW_ITEMS
 
+_OTHER_NUMBERS = "this judge answered under other anchors than people did"
 _PLACES = "how far the place on the screen moves ratings"
 
 
@@ -62,7 +64,8 @@ def judge_tables(
     beside = BESIDE.to_frame()
     if people:
         ours = [people["effects"], _as_effects(people["leanings"]), _places(people, models)]
-        theirs = [moved, _as_effects(leaned).with_columns(judge=leaned["raters"])]
+        same = _without_other_numbers(moved, whole)
+        theirs = [same, _as_effects(leaned).with_columns(judge=leaned["raters"])]
         beside = effects_beside(
             pl.concat(ours, how="diagonal"),
             pl.concat(theirs, how="diagonal"),
@@ -71,6 +74,27 @@ def judge_tables(
         leaned = pl.concat([people["leanings"], leaned])
         equal = pl.concat([people["equal_length"], equal])
     return JudgeTables(judges_against_people(whole.ratings), moved, beside, leaned, equal)
+
+
+def _without_other_numbers(moved: pl.DataFrame, whole: StudyData) -> pl.DataFrame:
+    """Effects without those of anchors on judges that answered under other ones than people did.
+
+    "The anchor" is 2 and 6 against none for people, and 6 against none for a judge that refused
+    wherever 2 was shown: these are not one effect.
+    """
+    shown = [name for name in ("anchor", "anchor_value") if name in whole.ratings.columns]
+    known = with_judge(whole.ratings.drop_nulls("value"))
+    is_model = pl.col("rater_kind").is_in(MODELS).fill_null(value=False)
+    people = set(known.filter(~is_model).select(shown).unique().iter_rows())
+    others = [
+        str(name)
+        for (name,), part in known.filter(is_model).group_by("judge")
+        if set(part.select(shown).unique().iter_rows()) != people
+    ]
+    unlike = pl.col("judge").is_in(others) & pl.col("effect").str.starts_with("anchor")
+    blank = [pl.when(~unlike).then(pl.col(name)).alias(name) for name in ("value", "low", "high")]
+    why = pl.when(unlike).then(pl.lit(_OTHER_NUMBERS)).otherwise("reason").alias("reason")
+    return moved.with_columns(*blank, why) if shown and others else moved
 
 
 def _leanings(models: StudyData, confidence: float) -> list[tuple[pl.DataFrame, pl.DataFrame]]:
