@@ -5,7 +5,9 @@ Three studies are written into a folder, judged by `dialens study judge` and ana
 - `persona`: replies of PersonaChat-USR, which three people rated overall from 1 to 5; as they are,
   and with "Another rater gave it 1" or "5" below the question;
 - `anchoring`: the template anchoring2020 with real replies of three agents from the same set;
-- `bias`: the template judge-bias with its own items.
+- `bias`: the template judge-bias with its own items;
+- `bias_real`: the same with real replies of two agents from that set, whose further forms are made
+  here: filler added, Markdown, a made-up source.
 
 Everything is kept in that folder: stopped and run again, or with more dialogues, only what is
 missing is asked. Figures of `docs/judges.md` come from here.
@@ -36,8 +38,10 @@ from dialens.studies.judges import Ledger
 SET = "usr_personachat.jsonl.gz"
 SEED = 1
 LOW, HIGH = 1, 5
-STUDIES = ("persona", "anchoring", "bias")
+STUDIES = ("persona", "anchoring", "bias", "bias_real")
 AGENTS = {"KV-MemNN": "kv_memnn", "Seq2Seq": "seq2seq", "Language Model": "language_model"}
+PAIR = {"Original Ground Truth": "person", "Seq2Seq": "seq2seq"}
+FILLER = "There is a lot that one could say about this, and people see it in many ways."
 _TURNS = 3  # of a context that are shown in `anchoring`, whose screens hold three replies
 
 Unit = Mapping[str, Any]
@@ -117,10 +121,37 @@ def anchoring(folder: Path, rows: Sequence[Unit]) -> None:
     file.write_text(text, "utf-8")
 
 
-def bias(folder: Path) -> None:
-    """The template as it is."""
+def bias(folder: Path, rows: Sequence[Unit] = ()) -> None:
+    """The template as it is, or with real replies."""
     if not folder.exists():
         dialens("new", "--template", "judge-bias", "-o", str(folder))
+    if not rows:
+        return
+    items = []
+    for name in dict.fromkeys(row["dialog_id"] for row in rows):
+        of = {row["system"]: row for row in rows if row["dialog_id"] == name}
+        replies = {short: of[long]["response"] for long, short in PAIR.items()}
+        items.append(
+            {
+                "id": name,
+                "context": [turn["text"] for turn in of["Seq2Seq"]["context"]][-_TURNS:],
+                "responses": replies,
+                "variants": {short: forms(text) for short, text in replies.items()},
+            }
+        )
+    _write_items(folder / "items.jsonl", items)
+    file = folder / "study.yaml"
+    file.write_text(file.read_text("utf-8").replace("items.yaml", "items.jsonl"), "utf-8")
+
+
+def forms(reply: str) -> dict[str, str]:
+    """The same reply with filler, in Markdown, and with a source that does not exist."""
+    first, _, rest = reply.partition(" . ")
+    return {
+        "padded": f"{reply} {FILLER}",
+        "markdown": f"**{first}**" + (f"\n\n- {rest}" if rest else ""),
+        "cited": f"{reply} (Handbook of Conversation, 2nd edition)",
+    }
 
 
 def _write_items(path: Path, items: Sequence[Mapping[str, Any]]) -> None:
@@ -149,9 +180,9 @@ def pace(folder: Path) -> str:
     with Ledger.open(folder / "judges.db") as ledger:
         asked = ledger.frame([load_study(folder / "study.yaml").hash])
     times = asked.filter(~pl.col("saved"))["asked_at"].str.to_datetime().sort()
-    gap = times.diff().drop_nulls().dt.total_milliseconds().median()
+    gaps = times.diff().drop_nulls().dt.total_milliseconds().to_numpy()
     lost = asked.filter(pl.col("state") != "answered").height
-    told = "" if gap is None else f", one in {float(gap) / 1000:.1f} s"  # type: ignore[arg-type]
+    told = f", one in {np.median(gaps) / 1000:.1f} s" if len(gaps) else ""
     return f"{asked.height:,} answers asked for, {lost} missing{told}"
 
 
@@ -237,8 +268,8 @@ def main() -> None:
     read.add_argument("data", type=Path)
     read.add_argument("--out", type=Path, required=True)
     read.add_argument("--dialogues", type=int, default=20, help="of 60, five replies each")
-    read.add_argument("--contexts", type=int, default=10, help="in `anchoring`, three replies each")
-    read.add_argument("--participations", type=int, default=3, help="in `bias`, 24 screens each")
+    read.add_argument("--contexts", type=int, default=10, help="in `anchoring` and `bias_real`")
+    read.add_argument("--participations", type=int, default=3, help="in `bias` and `bias_real`")
     read.add_argument("--threads", type=int, default=1)
     read.add_argument("--only", choices=STUDIES, action="append")
     wanted = read.parse_args()
@@ -262,6 +293,13 @@ def main() -> None:
         more = {"answer": "probabilities", "participations": wanted.participations}
         judged(folder, wanted.model, wanted.threads, **more)
         print(f"bias: {pace(folder)}")
+        of_template(folder)
+    if "bias_real" in wished:
+        folder = wanted.out / "bias_real"
+        bias(folder, units(wanted.data, wanted.contexts))
+        more = {"answer": "probabilities", "participations": wanted.participations}
+        judged(folder, wanted.model, wanted.threads, **more)
+        print(f"bias_real: {pace(folder)}")
         of_template(folder)
 
 

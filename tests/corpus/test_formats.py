@@ -1,33 +1,16 @@
-"""What is particular to each format: its ratings, references, agents, and what is kept in meta."""
+"""What is particular to each format of records: ratings, references, agents, what meta keeps."""
 
 import json
 from pathlib import Path
 from typing import Any
 
-import polars as pl
 import pytest
 
 from dialens.base import DialensError
-from dialens.corpus import Corpus, Intake, OnError, convert, read
-from tests.corpus.samples import TALKS, TEXT_SAMPLES, Sample, array_of, lines_of
-
-SAMPLE: dict[str, Sample] = {sample.name: sample for sample in TEXT_SAMPLES}
-
-
-def given(corpus: Corpus, *columns: str) -> list[tuple[object, ...]]:
-    return corpus.ratings.select(columns).collect().rows()
-
-
-def told(corpus: Corpus, *columns: str) -> list[tuple[object, ...]]:
-    return corpus.turns.select(columns).collect().rows()
-
-
-def metas(corpus: Corpus) -> list[dict[str, Any] | None]:
-    return [json.loads(m) if m else None for m in corpus.turns.collect()["meta"]]
-
-
-# --- OpenAI and its kin
-
+from dialens.corpus import convert, read
+from tests.corpus.looking import given, metas, told
+from tests.corpus.samples import array_of, lines_of
+from tests.corpus.text_samples import SAMPLE
 
 REQUEST = {
     "id": "chat-1",
@@ -127,9 +110,6 @@ def test_sharegpt_keeps_prompts_and_tool_calls(tmp_path: Path) -> None:
     }
     assert second is not None
     assert [kept["role"] for kept in second["before"]] == ["function_call", "observation"]
-
-
-# --- judged sets
 
 
 def test_dstc10_turns(tmp_path: Path) -> None:
@@ -282,9 +262,6 @@ def test_rated_units_without_a_transcript_keep_their_ratings(tmp_path: Path) -> 
     assert given(corpus, "dialog", "level", "turn") == [("u", "dialog", None)]
 
 
-# --- ParlAI, ConvoKit
-
-
 def test_parlai_keeps_acts_context_and_metadata(tmp_path: Path) -> None:
     record = {
         "dialog": [
@@ -348,226 +325,3 @@ def test_convokit_of_old_in_one_array_sorted_by_time(tmp_path: Path) -> None:
     (tmp_path / "utterances.json").write_text(json.dumps([*old, {**old[0], "text": 3}]))
     with pytest.raises(DialensError, match=r"utterances\.json, record 3: field `text`"):
         read(tmp_path)
-
-
-# --- tables
-
-
-def write(path: Path, text: str) -> Path:
-    path.write_bytes(text.encode())
-    return path
-
-
-def test_csv_fills_what_is_missing(tmp_path: Path) -> None:
-    path = write(tmp_path / "t.csv", "Dialog,Speaker,Text,mood\nd,Ann,hi,ok\nd,SupportBot,,\n")
-    corpus = read(path)
-    columns = ("system", "agent", "dialog", "turn", "speaker", "role", "text")
-    assert told(corpus, *columns) == [
-        ("t", "SupportBot", "d", 0, "Ann", "partner", "hi"),
-        ("t", "SupportBot", "d", 1, "SupportBot", "agent", ""),
-    ]
-    assert metas(corpus)[0] == {"mood": "ok"}
-
-
-def test_csv_rows_of_a_dialog_may_stand_anywhere(tmp_path: Path) -> None:
-    text = "dialog,turn,role,text\nb,1,agent,b1\na,0,user,a0\nb,0,user,b0\na,1,assistant,a1\n"
-    assert told(read(write(tmp_path / "t.csv", text)), "dialog", "turn", "role", "text") == [
-        ("b", 0, "partner", "b0"),
-        ("b", 1, "agent", "b1"),
-        ("a", 0, "partner", "a0"),
-        ("a", 1, "agent", "a1"),
-    ]
-
-
-def test_csv_agent_may_stand_on_its_own_rows_only(tmp_path: Path) -> None:
-    path = write(tmp_path / "t.csv", "dialog,role,text,agent\nd,user,hi,\nd,agent,yo,bot-2\n")
-    assert told(read(path), "agent") == [("bot-2",), ("bot-2",)]
-
-
-@pytest.mark.parametrize(
-    ("text", "line", "said"),
-    [
-        ("dialog,role,text,role\nd,user,hi,user\n", 1, "`role` stands twice"),
-        ("dialog,role,text,agent\nd,user,hi,a\nd,agent,ho,b\n", 3, "`agent` changes.*b after a"),
-        ("dialog,role,text,system\nd,user,hi,a\nd,agent,ho,b\n", 3, "`system` changes"),
-        ("dialog,turn,role,text\nd,0,user,a\nd,0,agent,b\n", 3, "`turn` is out of sequence"),
-        ("dialog,turn,role,text\nd,1,user,a\nd,2,agent,b\n", 2, "1 where 0 was expected"),
-        ("dialog,turn,role,text\nd,0,user,a\nd,,agent,b\n", 3, "`turn` is out of sequence"),
-        ("dialog,turn,role,text\nd,1.5,user,a\n", 2, "`turn` is not a whole number; seen: 1.5"),
-        ("dialog,role,text\n,user,a\n", 2, "`dialog` is missing"),
-        (
-            "dialog,role,text,created_at\nd,user,a,noon\n",
-            2,
-            "`created_at` is not a time; seen: noon",
-        ),
-        ("dialog,role,text,meta\nd,user,a,[1]\n", 2, "`meta` is not a JSON object"),
-        ('dialog,role,text\nd,user,"a"b\n', 2, "cannot be taken apart"),
-        ('dialog,role,text\nd,user,"a\nb\n', 2, "cannot be taken apart"),
-    ],
-)
-def test_csv_faults(text: str, line: int, said: str, tmp_path: Path) -> None:
-    path = write(tmp_path / "t.csv", text)
-    with pytest.raises(DialensError, match=rf"^{path}, line {line}: .*{said}"):
-        read(path, format="csv")
-
-
-def test_csv_times_in_several_forms(tmp_path: Path) -> None:
-    forms = ["2024-05-01", "2024-05-01 10:30", "2024-05-01T10:30:00Z", "2024-05-01T12:30:00+02:00"]
-    rows = "".join(f"d,user,x,{form}\n" for form in forms)
-    path = write(tmp_path / "t.csv", "dialog,role,text,created_at\n" + rows)
-    seen = [moment.isoformat() for moment in read(path).turns.collect()["created_at"]]
-    assert seen == ["2024-05-01T00:00:00+00:00", *["2024-05-01T10:30:00+00:00"] * 3]
-
-
-def test_csv_semicolons_and_multiline_cells_keep_line_numbers(tmp_path: Path) -> None:
-    text = 'dialog;role;text\nd;user;"two\n\nlines"\nd;boss;x\n'
-    with pytest.raises(DialensError, match="line 5: field `role`"):
-        read(write(tmp_path / "t.csv", text))
-
-
-def test_csv_ratings_beside_must_be_of_its_dialogs(tmp_path: Path) -> None:
-    path = write(tmp_path / "t.csv", "dialog,role,text\nd,user,hi\n")
-    beside = tmp_path / "t.ratings.csv"
-    write(beside, "dialog,level,quality,value\nd,dialog,fun,4\ne,dialog,fun,4\nd,dialog,fun,x\n")
-    with pytest.raises(
-        DialensError, match=rf"{beside}, line 3: field `dialog` is not in the turns"
-    ):
-        read(path)
-    intake = Intake(OnError.SKIP)
-    assert given(read(path, intake=intake), "dialog", "value") == [("d", 4.0)]
-    assert [(reject.line, reject.field) for reject in intake.rejects] == [
-        (3, "dialog"),
-        (4, "value"),
-    ]
-
-
-def test_large_tables_are_spooled_and_sorted_in_shares(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    import tempfile
-
-    from dialens.corpus import _tabular as tabular
-
-    scratch = tmp_path / "scratch"
-    scratch.mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(scratch))
-    monkeypatch.setattr(tabular, "_IN_MEMORY_BYTES", 0)
-    monkeypatch.setattr(tabular, "_SHARE", 7)
-    rows = [f"d{n % 10},{n // 10},{'agent' if n // 10 % 2 else 'user'},t{n}\n" for n in range(50)]
-    path = write(tmp_path / "t.csv", "dialog,turn,role,text\n" + "".join(rows))
-    turns = read(path).turns.collect()
-    assert turns.height == 50
-    assert turns["turn"].to_list() == [0, 1, 2, 3, 4] * 10
-    assert turns["dialog"].n_unique() == 10
-    assert list(scratch.iterdir()) == []
-
-
-def test_parquet_with_other_types(tmp_path: Path) -> None:
-    frame = pl.DataFrame({"dialog": [7, 7], "speaker": ["a", "b"], "text": ["x", "y"]})
-    frame.with_columns(pl.lit({"k": 1}).alias("meta")).write_parquet(tmp_path / "t.parquet")
-    corpus = read(tmp_path / "t.parquet")
-    assert told(corpus, "dialog", "role", "text") == [("7", "partner", "x"), ("7", "agent", "y")]
-    assert metas(corpus)[0] == {"k": 1}
-    frame.with_columns(pl.lit(1).alias("text")).write_parquet(tmp_path / "t.parquet")
-    with pytest.raises(DialensError, match="`text` is not text; seen: a column of type Int32"):
-        read(tmp_path / "t.parquet")
-    data = (tmp_path / "t.parquet").read_bytes()
-    (tmp_path / "t.parquet").write_bytes(data[: len(data) // 2])
-    with pytest.raises(DialensError, match=r"t\.parquet is not a whole Parquet file"):
-        read(tmp_path / "t.parquet")
-
-
-# --- transcripts and folders
-
-
-@pytest.mark.parametrize(
-    ("text", "turns"),
-    [
-        ("A: x\nB: y\n\nA: z\n", [("t-1", "x"), ("t-1", "y"), ("t-2", "z")]),
-        ("A: x\n\nB: y\n\nA: z\n", [("t-1", "x"), ("t-1", "y"), ("t-1", "z")]),
-        ("A: x\n\nB: y\n---\nA: z\n", [("t-1", "x"), ("t-1", "y"), ("t-2", "z")]),
-        ("A: x\n  more: of it\nB:y\n", [("t-1", "x"), ("t-1", "of it"), ("t-1", "y")]),
-        ("A: x\nmore of it\n", [("t-1", "x\nmore of it")]),
-        ("A: see\nhttp://a.b\nB: ok\n", [("t-1", "see\nhttp://a.b"), ("t-1", "ok")]),
-        ("**A:** x\n**B**: y\n", [("t-1", "x"), ("t-1", "y")]),
-        ("A:\nB: y\n", [("t-1", ""), ("t-1", "y")]),
-        ("## User\n\nx: 1\n\n- y\n\n## Bot\nz\n", [("t-1", "x: 1\n- y"), ("t-1", "z")]),
-        (
-            "# One\n### 🧑 **User:**\nx\n### 🤖 Bot\ny\n# Two\n### User\nz\n",
-            [("t-1", "x"), ("t-1", "y"), ("t-2", "z")],
-        ),
-        (
-            "# Ann\nx\n# Bob\n## Steps\ny\n# Ann\nz\n# Bob\nw\n",
-            [("t-1", "x"), ("t-1", "## Steps\ny"), ("t-1", "z"), ("t-1", "w")],
-        ),
-    ],
-)
-def test_transcript_shapes(text: str, turns: list[tuple[str, str]], tmp_path: Path) -> None:
-    assert told(read(write(tmp_path / "t.txt", text)), "dialog", "text") == turns
-
-
-def test_a_document_with_headings_is_no_transcript(tmp_path: Path) -> None:
-    text = "# Title\n\nWords.\n\n## Aims\n\nMore.\n\n## Methods\n\nMore.\n\n## Results\n\nEnd.\n"
-    with pytest.raises(DialensError, match="no format that dialens recognises"):
-        read(write(tmp_path / "t.md", text))
-
-
-@pytest.mark.parametrize(
-    ("speakers", "agent"),
-    [
-        (("Ann", "Bob"), "Bob"),
-        (("Bot", "Ann"), "Bot"),
-        (("Virtual Assistant", "Ann"), "Virtual Assistant"),
-        (("Eliza", "Human"), "Eliza"),
-        (("User", "Eliza"), "Eliza"),
-        (("Abbot", "Ann"), "Ann"),
-    ],
-)
-def test_transcript_agent(speakers: tuple[str, str], agent: str, tmp_path: Path) -> None:
-    text = "".join(f"{name}: hello\n" for name in speakers)
-    corpus = read(write(tmp_path / "t.txt", text))
-    rows = told(corpus, "speaker", "role", "agent")
-    assert [row for row in rows if row[1] == "agent"] == [(agent, "agent", agent)]
-
-
-def test_transcript_times(tmp_path: Path) -> None:
-    text = "[2024-05-01 10:30:05] Ann: hi\n[10:31] Bot: hello\n2024-05-01T10:32:00Z Ann: bye\n"
-    turns = read(write(tmp_path / "t.txt", text)).turns.collect()
-    moments = [moment and moment.isoformat() for moment in turns["created_at"]]
-    assert moments == ["2024-05-01T10:30:05+00:00", None, "2024-05-01T10:32:00+00:00"]
-    assert turns["meta"].to_list() == [None, '{"time":"10:31"}', None]
-
-
-def test_a_folder_of_logs_names_conversations_by_their_files(tmp_path: Path) -> None:
-    logs = tmp_path / "logs"
-    (logs / "b").mkdir(parents=True)
-    write(logs / "a.txt", "User: hi\nBot: ho\n")
-    write(logs / "b" / "a.txt", "User: one\nBot: two\n")
-    SAMPLE["openai"].build(logs)
-    SAMPLE["csv"].place(logs / "c", SAMPLE["csv"].encode((TALKS[0],)).replace(b"d1", b"x1"))
-    write(logs / "c" / "talks.ratings.csv", "dialog,quality,value\nx1,fun,3\n")
-    corpus = read(logs)
-    first = corpus.turns.collect().unique("dialog", keep="first", maintain_order=True)
-    assert first.select("dialog", "system").rows() == [
-        ("a-1", "a"),
-        ("b/a-1", "b/a"),
-        ("x1", "c/talks"),
-        ("d1", "talks"),
-        ("d2", "talks"),
-        ("d3", "talks"),
-    ]
-    assert given(corpus, "dialog", "value") == [("x1", 3.0)]
-
-
-def test_a_folder_with_a_file_that_is_no_chat(tmp_path: Path) -> None:
-    write(tmp_path / "a.txt", "User: hi\nBot: ho\n")
-    write(tmp_path / "b.bin", "\x00\x01 nothing")
-    with pytest.raises(DialensError, match=r"b\.bin is a binary file in no format"):
-        read(tmp_path)
-    intake = Intake(OnError.SKIP)
-    assert read(tmp_path, intake=intake).turns.collect().height == 2
-    assert intake.rejected == 1
-    assert intake.rejects[0].file.endswith("b.bin")
-    (tmp_path / "c").mkdir()
-    with pytest.raises(DialensError, match="c holds no file with conversations"):
-        read(tmp_path / "c")

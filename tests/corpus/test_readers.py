@@ -1,4 +1,4 @@
-"""Every reader does what a reader must. A new one only needs a sample in `samples.py`."""
+"""Every reader does what a reader must. A new one only needs a sample in `text_samples.py`."""
 
 import bz2
 import gzip
@@ -17,13 +17,14 @@ from dialens.corpus import Corpus, Intake, OnError, Source, convert, formats, js
 from dialens.corpus._reading import Reader, choose
 from dialens.corpus.readers import READERS, readers
 from dialens.testing import check_reader
-from tests.corpus import samples
+from tests.corpus import text_samples
 from tests.corpus.export_samples import EXPORT_SAMPLES
-from tests.corpus.samples import PARQUET, TALKS, Break, Sample, corpus_folder
+from tests.corpus.samples import TALKS, Break, Sample
+from tests.corpus.text_samples import PARQUET, corpus_folder
 from tests.corpus.trace_samples import TRACE_SAMPLES
 
-TEXT_SAMPLES = (*samples.TEXT_SAMPLES, *EXPORT_SAMPLES, *TRACE_SAMPLES)
-SAMPLES = (*samples.SAMPLES, *EXPORT_SAMPLES, *TRACE_SAMPLES)
+TEXT_SAMPLES = (*text_samples.TEXT_SAMPLES, *EXPORT_SAMPLES, *TRACE_SAMPLES)
+SAMPLES = (*text_samples.SAMPLES, *EXPORT_SAMPLES, *TRACE_SAMPLES)
 NO_TEXT_FILE = ("corpus", "convokit", "parquet", "files", "slack")
 ONE_DOCUMENT = ("telegram", "discord", "messenger")
 """Formats in which a file is one JSON value, where a stray line leaves nothing to read."""

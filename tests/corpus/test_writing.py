@@ -15,7 +15,7 @@ from dialens.base import DialensError
 from dialens.corpus import Corpus, Dialogue, Intake, Rating, Reference, Tables, Turn, convert, read
 from dialens.corpus._writing import WRITERS, writer_for
 from dialens.corpus.readers import readers
-from tests.corpus.samples import corpus_folder
+from tests.corpus.text_samples import corpus_folder
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 NAME = st.text(

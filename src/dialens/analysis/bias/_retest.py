@@ -93,7 +93,7 @@ def _logarithms(pairs: pl.DataFrame) -> pl.DataFrame:
 
 def _compared(pairs: pl.DataFrame, statistic: str, confidence: float) -> dict[str, Any]:
     """What the first and the second time have in common, and what that rests on."""
-    between = (pairs["answered_at_again"] - pairs["answered_at"]).dt.total_seconds().median()
+    between = (pl.col("answered_at_again") - pl.col("answered_at")).dt.total_seconds()
     first, second = (pairs[name].to_numpy() for name in ("value", "value_again"))
     rater, item = (pairs[name].rank("dense").to_numpy().astype(np.int64) - 1 for name in _WHOSE)
     found = Occasions(first, second, rater, item).estimate(statistic, confidence=confidence)
@@ -105,6 +105,6 @@ def _compared(pairs: pl.DataFrame, statistic: str, confidence: float) -> dict[st
         "n_raters": pairs["rater"].n_unique(),
         "n_items": pairs["item"].n_unique(),
         "n_pairs": pairs.height,
-        "days": None if between is None else float(between) / 86_400,  # type: ignore[arg-type]
+        "days": pairs.select(between.median() / 86_400).item(),
         "reason": found.reason,
     }
