@@ -229,7 +229,6 @@ def _show_plan(plan: CollectionPlan) -> None:
             firsts.setdefault((planned.agent.label, planned.partner.label), said)
         for pair, count in pairs.items():
             table.add_row(*pair, f"{count:,}", firsts[pair])
-        plain_console().print(table)
         replies = sum(planned.turns - len(planned.given) for planned in opened.conversations)
         if plan.contexts:
             each = counted(len(plan.contexts), "context")
@@ -239,6 +238,7 @@ def _show_plan(plan: CollectionPlan) -> None:
                 f"{len(opened.conversations):,} dialogues of {plan.turns} turns, {replies:,} "
                 "replies to be given."
             )
+        plain_console().print(table)
         print("Nobody was asked.")
     finally:
         opened.close()
