@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.table import Column
 
 from dialens.base import DialensError, counted, duration, listed, progress
 from dialens.cli._options import shown
@@ -303,11 +304,12 @@ def _show_missing(frame: "pl.DataFrame") -> None:
         pl.len().alias("screens"),
         *(
             (pl.col("state") == state).sum().alias(state)
-            for state in ("refused", "malformed", "failed", "unreadable", "over_budget")
+            for state in missing["state"].unique(maintain_order=True)
         ),
     )
     heads = counts.columns[2:]
-    table = plain_table(*keys, numbers=[head.replace("_", " ") for head in heads])
+    names = (Column(key, overflow="fold") for key in keys)  # cut short, conditions read the same
+    table = plain_table(*names, numbers=[head.replace("_", " ") for head in heads])
     for row in counts.head(_MOST_ROWS).iter_rows():
         table.add_row(row[0], row[1], *(f"{number:,}" for number in row[2:]))
     plain_console().print(table)
