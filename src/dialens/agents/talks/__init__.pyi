@@ -1,5 +1,6 @@
 from ._chat import Chat, add_to_corpus, refuse_foreign
-from ._collect import FAILURES, Collected, collect
+from ._collect import collect
+from ._collected import FAILURES, Collected
 from ._contexts import read_contexts
 from ._journal import work_folder
 from ._openings import read_openings

@@ -1,0 +1,229 @@
+"""Writes what was said and what it took as a corpus."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from dialens.agents.talks._journal import (
+    JOURNAL,
+    Conversation,
+    Failure,
+    Journal,
+    RecordedTurn,
+    write_journal,
+)
+from dialens.agents.talks._plan import CollectionPlan, OpenAgent, OpenPlan, PlannedConversation
+from dialens.base import DialensError, atomic_folder
+from dialens.corpus import Dialogue, Turn, batches, write_corpus
+
+WHOLE, CUT_OFF = "stop", "length"
+"""How a reply ended: by itself, or at the most tokens."""
+
+FAILURES = "failures.jsonl"
+"""The file of a collected corpus that names conversations that failed, with what was said."""
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What the replies of an agent took.
+
+    Attributes:
+        replies: How many were given.
+        attempts: Requests that were made for them.
+        tokens_in: Read, where that is known.
+        tokens_out: Written, where that is known.
+        cost: In the currency of the prices; None if no price is known.
+        unpriced: Replies whose cost is not known; what recorded users, scripts and people say
+            has none.
+        cut_off: Replies that ended at the most tokens, in the middle of what was being said.
+        models: What answered, by the server's own account, with its fingerprint.
+    """
+
+    replies: int = 0
+    attempts: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
+    cost: float | None = None
+    unpriced: int = 0
+    cut_off: int = 0
+    models: tuple[str, ...] = ()
+
+    def with_reply(self, turn: RecordedTurn, *, has_price: bool = False) -> "Usage":
+        """The same with one more reply, by one that may have a price: known, or by its tokens."""
+        has_price = has_price or turn.tokens_in is not None or turn.tokens_out is not None
+        cost = self.cost
+        if turn.cost is not None:
+            cost = (cost or 0.0) + turn.cost
+        marks = f" ({turn.fingerprint})" if turn.fingerprint else ""
+        model = {turn.model + marks} if turn.model else set()
+        return Usage(
+            self.replies + 1,
+            self.attempts + turn.attempts,
+            self.tokens_in + (turn.tokens_in or 0),
+            self.tokens_out + (turn.tokens_out or 0),
+            cost,
+            self.unpriced + (turn.cost is None and has_price),
+            self.cut_off + (turn.finish == CUT_OFF),
+            tuple(sorted({*self.models, *model})),
+        )
+
+
+@dataclass(frozen=True)
+class Collected:
+    """What a collection made.
+
+    Attributes:
+        folder: The corpus.
+        dialogues: How many conversations are in it.
+        turns: How many turns.
+        before: Conversations of an earlier run.
+        failures: Those that failed, by id.
+        usage: What all of them took, by the label of who spoke.
+    """
+
+    folder: Path
+    dialogues: int
+    turns: int
+    before: int
+    failures: dict[str, Failure] = field(default_factory=dict)
+    usage: dict[str, Usage] = field(default_factory=dict)
+
+
+def write_collected(
+    plan: CollectionPlan,
+    opened: OpenPlan,
+    journal: Journal,
+    target: Path,
+    before: int,
+    *,
+    force: bool,
+) -> Collected:
+    """Write the corpus in the order of the plan, whatever order conversations ended in."""
+    by_name = {planned.dialog: planned for planned in opened.conversations}
+    names = sorted(by_name, key=lambda name: (by_name[name].agent.label, name))
+    ordered = {name: journal.conversations[name] for name in names}
+    failures = {name: one.failure for name, one in ordered.items() if one.failure is not None}
+    whole = [_dialogue(by_name[name], one) for name, one in ordered.items() if one.failure is None]
+    if not whole:
+        first = next(iter(failures.values()))
+        raise DialensError(
+            f"No conversation came to its end; all {len(failures):,} failed. The first, by "
+            f"{first.who}: {first.reason}"
+        )
+    earlier = [one for one in journal.tries if one is not journal.conversations[one.dialog]]
+    usage = _usage([*earlier, *ordered.values()], by_name)
+    source = _source(plan, opened, usage, failures)
+    with atomic_folder(target, force=force) as scratch:
+        corpus = write_corpus(batches(whole), scratch, source=source)
+        write_journal(scratch / JOURNAL, [*earlier, *ordered.values()])
+        if failures:
+            _write_failures(scratch / FAILURES, ordered, by_name)
+    turns: int = corpus.manifest["counts"]["turns"]
+    return Collected(target, len(whole), turns, before, failures, usage)
+
+
+def _dialogue(planned: PlannedConversation, conversation: Conversation) -> Dialogue:
+    agent, partner = planned.agent, planned.partner
+    names = {"agent": agent.label, "partner": partner.label}
+    if agent.label == partner.label:
+        names["partner"] += " (partner)"
+    turns = [
+        Turn(names[turn.role], turn.role, turn.text, meta=_marks(turn))
+        for turn in conversation.turns
+    ]
+    # What was given is nobody's own words: context, whoever is made to say it.
+    given = turns[: len(planned.given)]
+    for turn in given:
+        turn.role, turn.meta = "partner", {"opening": True}
+    for turn, speaker in zip(given, planned.speakers, strict=False):
+        turn.speaker = speaker
+    return Dialogue(agent.agent.system, agent.agent.name, planned.dialog, turns)
+
+
+def _marks(turn: RecordedTurn) -> dict[str, object] | None:
+    """What has to be known of a turn: that it was cut off, what was thought before it."""
+    marks = {
+        "finish": turn.finish if turn.finish not in ("", WHOLE) else None,
+        "reasoning": turn.thought or None,
+        "note": turn.note or None,
+    }
+    return {name: value for name, value in marks.items() if value is not None} or None
+
+
+def _usage(
+    tries: Iterable[Conversation], by_name: dict[str, PlannedConversation]
+) -> dict[str, Usage]:
+    """What was spent, on conversations that failed and were tried again as well."""
+    usage: dict[str, Usage] = defaultdict(Usage)
+    for conversation in tries:
+        planned = by_name[conversation.dialog]
+        for turn in conversation.turns:
+            if turn.attempts:  # an opening has none
+                side = planned.agent if turn.role == "agent" else planned.partner
+                priced = hasattr(side.agent, "prices")
+                usage[side.label] = usage[side.label].with_reply(turn, has_price=priced)
+        if conversation.failure is not None:
+            who = conversation.failure.who
+            spent = usage[who]
+            usage[who] = replace(spent, attempts=spent.attempts + conversation.failure.attempts)
+    return dict(sorted(usage.items()))
+
+
+def _source(
+    plan: CollectionPlan, opened: OpenPlan, usage: dict[str, Usage], failures: dict[str, Failure]
+) -> dict[str, Any]:
+    """What the manifest says: everything that made the conversations, and no time or key."""
+
+    def described(agent: OpenAgent) -> dict[str, Any]:
+        return {
+            "system": agent.agent.system,
+            "agent": agent.agent.name,
+            "kind": agent.spec.kind,
+            "target": agent.spec.target,
+            "parameters": dict(agent.spec.parameters),
+            "identity": agent.identity,
+        }
+
+    return {
+        "name": plan.name,
+        "format": "agents collect",
+        "plan": {
+            "turns": plan.turns,
+            "dialogues": plan.dialogues,
+            "seed": plan.seed,
+            "first": plan.first,
+        },
+        "agents": [described(agent) for agent in opened.agents],
+        "partners": [described(agent) for agent in opened.partners],
+        "failed": dict(Counter(failure.kind for failure in failures.values())),
+        "spent": {label: msgspec.to_builtins(one) for label, one in usage.items()},
+    }
+
+
+def _write_failures(
+    path: Path, ordered: dict[str, Conversation], by_name: dict[str, PlannedConversation]
+) -> None:
+    with path.open("wb") as file:
+        for record in _failed(ordered, by_name):
+            file.write(msgspec.json.encode(record) + b"\n")
+
+
+def _failed(
+    ordered: dict[str, Conversation], by_name: dict[str, PlannedConversation]
+) -> Iterator[dict[str, Any]]:
+    for name, conversation in ordered.items():
+        if conversation.failure is None:
+            continue
+        planned = by_name[name]
+        yield {
+            "dialog": name,
+            "system": planned.agent.agent.system,
+            "agent": planned.agent.agent.name,
+            "partner": planned.partner.label,
+            **msgspec.to_builtins(conversation.failure),
+            "said": [{"role": turn.role, "text": turn.text} for turn in conversation.turns],
+        }
