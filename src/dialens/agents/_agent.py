@@ -22,6 +22,7 @@ KINDS = {
     "malformed": "answered in a form that cannot be read",
     "empty": "said nothing",
     "too_long": "said more than the limit allows",
+    "tools": "called a tool that it does not have, or did not stop calling",
     "failed": "failed in another way",
     ENDED: "has nothing more to say",
 }
@@ -35,10 +36,13 @@ class Message:
     Attributes:
         role: Who said it: the `agent` itself, or its `partner`.
         text: What was said.
+        before: Of a turn of the agent's own, its calls of tools and their results, as `Reply` has
+            them.
     """
 
     role: Role
     text: str
+    before: Sequence[Mapping[str, Any]] = field(default=(), compare=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -62,6 +66,8 @@ class Reply:
             …, where the source says so.
         model: What answered, by the server's own account.
         thought: What the model wrote before it spoke: nobody hears it, and it is not scored.
+        before: Messages that led to it and that nobody hears: calls of tools and their results, in
+            the form of chat completions, which is also how corpora keep those of other logs.
     """
 
     text: str
@@ -78,6 +84,7 @@ class Reply:
     finish: str = ""
     model: str = ""
     thought: str = ""
+    before: Sequence[Mapping[str, Any]] = ()
 
 
 @dataclass(frozen=True)
@@ -104,6 +111,7 @@ class AgentError(DialensError):
         kind: A word for tables, one of `KINDS`.
         attempts: Requests that were made in vain.
         lasting: Whether asking again is no use until something is mended (a wrong key).
+        spent: What requests took that were answered before, or whose answer was of no use.
 
     Examples:
         >>> AgentError("No answer within 60 s.", "timeout").kind
@@ -117,6 +125,7 @@ class AgentError(DialensError):
         self.kind = kind
         self.attempts = attempts
         self.lasting = lasting
+        self.spent: Reply | None = None
 
 
 @runtime_checkable

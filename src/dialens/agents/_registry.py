@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from dialens.agents._agent import Agent, AgentSpec
-from dialens.agents._settings import Declared, declared
+from dialens.agents._settings import Declared, declared, in_file
 from dialens.base import DialensError, Registry
 
 _NEURAL = "dialens.agents.neural:open_agent"
@@ -113,7 +113,7 @@ _OURS = (
         settings="dialens.agents.kinds._openai_settings:EndpointSettings",
         packages=("httpx",),
         extra="agents",
-        missing="dialens.agents.kinds._openai_settings:what_is_missing",
+        missing="dialens.agents.kinds._openai_address:what_is_missing",
     ),
     Kind(
         "transformers",
@@ -270,6 +270,20 @@ def seen_from(spec: AgentSpec, folder: Path) -> AgentSpec:
         >>> seen_from(parse_agent("openai:gpt-4o-mini"), Path("study")).target
         'gpt-4o-mini'
     """
+    spec = files_beside(spec, folder)
     if spec.target and spec.kind not in _NOT_PATHS and (folder / spec.target).exists():
         return replace(spec, target=str((folder / spec.target).absolute()))
     return spec
+
+
+def files_beside(spec: AgentSpec, folder: Path) -> AgentSpec:
+    """A spec whose settings, where they are files, are looked for in a folder."""
+    if not spec.parameters:
+        return spec
+    files = {one.name for one in kind_named(spec.kind).declared if one.file}
+    found = {
+        name: str((folder / str(value)).absolute())
+        for name, value in spec.parameters.items()
+        if name in files and in_file(value) and (folder / str(value)).is_file()
+    }
+    return replace(spec, parameters={**spec.parameters, **found}) if found else spec

@@ -28,6 +28,7 @@ def setting(
     high: float | None = None,
     choices: tuple[str, ...] = (),
     connection: bool = False,
+    file: bool = False,
 ) -> Any:
     """A field of a dataclass of settings.
 
@@ -40,6 +41,8 @@ def setting(
         choices: The words it may be.
         connection: Whether it is about reaching the agent, and says nothing of how it talks; such
             settings do not make another agent.
+        file: Whether it may be the path of a file; what is in it makes the agent then, not where
+            it lies.
     """
     about = {
         "meaning": meaning,
@@ -47,6 +50,7 @@ def setting(
         "high": high,
         "choices": choices,
         "connection": connection,
+        "file": file,
     }
     return field(default=default, metadata=about)
 
@@ -59,6 +63,7 @@ class Declared:
     default: Value | None
     meaning: str
     connection: bool
+    file: bool = False
 
 
 def declared(settings: type[Any]) -> list[Declared]:
@@ -75,6 +80,7 @@ def declared(settings: type[Any]) -> list[Declared]:
             None if one.default is MISSING else one.default,
             one.metadata["meaning"],
             one.metadata["connection"],
+            one.metadata["file"],
         )
         for one in fields(settings)
     ]
@@ -184,6 +190,16 @@ def read_value(text: str) -> Value:
     return text
 
 
+def in_file(value: object) -> bool:
+    """Whether the value of a setting that may be a file is one, not what would stand in it.
+
+    Examples:
+        >>> in_file("tools.yaml"), in_file('{"a": 1}'), in_file("")
+        (True, False, False)
+    """
+    return isinstance(value, str) and bool(value.strip()) and not value.lstrip().startswith("{")
+
+
 def agent_name(parameters: Parameters, *, without: Collection[str] = ()) -> str:
     """A name made of what was set; long texts are cut short and told apart by a hash.
 
@@ -236,8 +252,13 @@ class Named:
         """
         known = declared(settings) if settings else []
         hidden = {one.name for one in known if one.connection}
+        files = {one.name for one in known if one.file}
         whose = spec.system or system or Path(spec.target).stem or spec.kind
-        name = spec.name or agent_name(spec.parameters, without=hidden) or whose
+        shown = {
+            key: Path(str(value)).stem if key in files and in_file(value) else value
+            for key, value in spec.parameters.items()
+        }
+        name = spec.name or agent_name(shown, without=hidden) or whose
         return cls(whose, name, dict(spec.parameters))
 
 

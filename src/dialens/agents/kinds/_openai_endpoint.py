@@ -1,42 +1,40 @@
 """Agents behind any endpoint that speaks OpenAI's chat completions."""
 
+import json
 import os
 import random
 import time
 import weakref
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
 
 import httpx
 
 from dialens.agents._agent import AgentError, AgentSpec, Message, Parameters, Reply, Wish
 from dialens.agents._pieces import tidy, whole, without_thought
 from dialens.agents._settings import Named, read_settings
-from dialens.agents.kinds._openai_settings import EndpointSettings, endpoint_of, key_of
-from dialens.agents.kinds._openai_wire import (
-    RETRY,
-    AttemptFailed,
-    ResponseInfo,
-    Usage,
-    read_answer,
-    read_stream,
-    refused,
-)
+from dialens.agents.kinds._messages import LEAST_TURNS, left_out_note, oldest
+from dialens.agents.kinds._openai_address import endpoint_of, key_of
+from dialens.agents.kinds._openai_connection import Connection
+from dialens.agents.kinds._openai_errors import RETRY, AttemptFailed
+from dialens.agents.kinds._openai_extras import header_values, read_body, read_headers
+from dialens.agents.kinds._openai_settings import EndpointSettings, stop_words
+from dialens.agents.kinds._openai_wire import ResponseInfo, Usage
 from dialens.agents.kinds._openai_wire import request_body as body_of
 from dialens.agents.kinds._rate_limit import RateLimit, shared_limit
+from dialens.agents.kinds._tool_loop import Answered, Messages, until_it_speaks
+from dialens.agents.kinds._tools import ToolSet, read_tools
 from dialens.base import DialensError
 
 _CHARACTERS_A_TOKEN = 4
 _FORESEEN_TOKENS = 256
-_LEAST = 2
-"""Turns that a conversation keeps, however little fits."""
 
 
 @dataclass(frozen=True)
 class EndpointAgent:
     """A model behind an endpoint.
-
-    The key is read from the environment for each request and goes nowhere but into its header.
 
     Attributes:
         system: What it is a setting of.
@@ -44,11 +42,11 @@ class EndpointAgent:
         parameters: What was set.
         model: What the endpoint calls the model.
         settings: How it talks and is reached.
-        client: Keeps connections.
-        environment: Where the key is.
+        connection: By which it is reached.
         limit: How much may be asked a minute.
-        clock: Seconds, from any beginning.
         sleep: How to wait.
+        tools: What it may call.
+        extra: Further fields of a request.
         takes_schema: Empty once the endpoint has refused a schema.
         streams: Empty once the endpoint has refused to stream.
     """
@@ -58,23 +56,26 @@ class EndpointAgent:
     parameters: Parameters
     model: str
     settings: EndpointSettings
-    client: httpx.Client = field(repr=False)
-    environment: Mapping[str, str] = field(repr=False)
+    connection: Connection = field(repr=False)
     limit: RateLimit = field(repr=False)
-    clock: Callable[[], float] = field(default=time.monotonic, repr=False)
     sleep: Callable[[float], None] = field(default=time.sleep, repr=False)
+    tools: ToolSet | None = None
+    extra: Mapping[str, Any] = field(default_factory=dict)
     takes_schema: set[bool] = field(default_factory=lambda: {True}, repr=False)
     streams: set[bool] = field(default_factory=lambda: {True}, repr=False)
 
     @property
     def identity(self) -> str:
         """The model and where it is; what stands behind that name, only the endpoint knows."""
-        return f"{self.model} at {endpoint_of(self.settings, self.environment)}"
+        return f"{self.model} at {self.connection.endpoint}"
 
     @property
     def maker(self) -> str:
-        """The model, wherever it is."""
-        return self.model
+        """The model, wherever it is, with what its files say."""
+        more = [f"tools {self.tools.digest}"] if self.tools else []
+        if self.extra:
+            more.append(json.dumps(self.extra, sort_keys=True))
+        return " ".join([self.model, *more])
 
     def reply(self, history: Sequence[Message], *, seed: int = 0) -> Reply:
         """Ask, again where that may help, and give the whole answer.
@@ -100,7 +101,7 @@ class EndpointAgent:
     @property
     def host(self) -> str:
         """Where what is said to it is sent."""
-        return httpx.URL(endpoint_of(self.settings, self.environment)).host
+        return httpx.URL(self.connection.endpoint).host
 
     @property
     def prices(self) -> tuple[float, float] | None:
@@ -129,7 +130,7 @@ class EndpointAgent:
 
     def close(self) -> None:
         """Close the connections."""
-        self.client.close()
+        self.connection.client.close()
 
     def _asked(
         self,
@@ -140,37 +141,69 @@ class EndpointAgent:
         wish: Wish | None = None,
         anew: bool = False,
     ) -> Generator[str, None, Reply]:
-        """Ask until there is an answer, or no use in asking.
+        """Ask until it speaks, answering the tools that it calls.
 
         Args:
             history: The conversation.
             seed: Of the conversation.
             stream: Whether the answer is to come in pieces.
-            wish: What is wished for this answer; where there is one, nothing may be left out.
+            wish: What is wished for this answer; where there is one, nothing may be left out and
+                no tool called.
             anew: Whether an answer that broke off may be begun again: nobody has heard of it.
         """
-        endpoint = endpoint_of(self.settings, self.environment)
-        foreseen = sum(len(said.text) for said in history) / _CHARACTERS_A_TOKEN
-        foreseen += self.settings.max_tokens or _FORESEEN_TOKENS
-        jitter = random.Random(f"{seed} {len(history)}")
-        self.limit.wait(foreseen)  # not part of the answer's time: the limit is our own
-        began = self.clock()
-        deadline = began + self.settings.total_timeout
+        tools = self.tools if wish is None else None
+        declared = tools.declared if tools else ()
+        endpoint = self.connection.endpoint
+        ends: list[float] = []
+
+        def ask(exchanged: Messages, may_call: bool) -> Generator[str, None, Answered]:  # noqa: FBT001
+            def body(left_out: int) -> dict[str, Any]:
+                return body_of(
+                    self.model, self.settings, endpoint, history[left_out:], seed=seed,
+                    stream=stream, wish=wish, exchanged=exchanged, tools=declared,
+                    may_call=may_call, extra=self.extra,
+                )  # fmt: skip
+
+            droppable = len(history) if wish is None else 0
+            jitter = random.Random(f"{seed} {len(history)}")
+            foreseen = _tokens(history, exchanged) + (self.settings.max_tokens or _FORESEEN_TOKENS)
+            self.limit.wait(foreseen)  # not part of the answer's time: the limit is our own
+            ends.append(self.connection.clock() + self.settings.total_timeout)
+            return (
+                yield from self._insisted(
+                    body, droppable, jitter, foreseen, ends[0], stream=stream, anew=anew
+                )
+            )
+
+        return until_it_speaks(
+            ask, history, tools, most_calls=self.settings.most_calls, who=self.model
+        )
+
+    def _insisted(
+        self,
+        body: Callable[[int], dict[str, Any]],
+        droppable: int,
+        jitter: random.Random,
+        foreseen: float,
+        deadline: float,
+        *,
+        stream: bool,
+        anew: bool,
+    ) -> Generator[str, None, Answered]:
+        """Make a request until there is an answer, or no use in asking."""
+        began = self.connection.clock()
         requests = failures = slowed = left_out = 0
         while True:
             if requests:
                 self.limit.wait(foreseen)
             requests += 1
-            body = body_of(
-                self.model, self.settings, endpoint, history[left_out:], seed=seed, stream=stream,
-                wish=wish,
-            )  # fmt: skip
             info = ResponseInfo()
             text: list[str] = []
             try:
                 pieces = tidy(
                     without_thought(
-                        self._once(endpoint, body, info, deadline, stream=stream), info.thought
+                        self.connection.request(body(left_out), info, deadline, stream=stream),
+                        info.thought,
                     ),
                     longest=self.settings.longest_reply,
                     who=self.model,
@@ -179,19 +212,22 @@ class EndpointAgent:
                     text.append(piece)
                     yield piece
             except AgentError as error:
-                error.attempts = requests
-                raise
+                if error.kind != "empty" or not info.calls:
+                    error.attempts = requests
+                    if info.usage:
+                        error.spent = self._reply("", info, 0, 0.0, foreseen)
+                    raise
             except AttemptFailed as failure:
                 failure.error.attempts = requests
-                if failure.too_long and wish is None and len(history) - left_out > _LEAST:
-                    left_out += _oldest(len(history) - left_out)
+                if failure.too_long and droppable - left_out > LEAST_TURNS:
+                    left_out += oldest(droppable - left_out)
                     continue
                 slowed += failure.slow
                 failures += not failure.slow
                 wait = failure.wait
                 if wait is None:
                     wait = RETRY.backoff(slowed if failure.slow else failures, jitter)
-                late = self.clock() + wait >= deadline
+                late = self.connection.clock() + wait >= deadline
                 last = failures == self.settings.attempts
                 if (text and not anew) or last or late or not failure.again:
                     raise failure.error from failure
@@ -201,76 +237,10 @@ class EndpointAgent:
                     self.sleep(wait)
                 continue
             self.limit.served()
-            note = f"the oldest {left_out} turns did not fit" if left_out else ""
-            reply = self._reply("".join(text), info, requests, self.clock() - began, foreseen)
-            return replace(reply, note=note)
-
-    def _once(
-        self,
-        endpoint: str,
-        body: dict[str, object],
-        info: ResponseInfo,
-        deadline: float,
-        *,
-        stream: bool,
-    ) -> Iterator[str]:
-        """One request; everything that goes wrong with it is `AttemptFailed`."""
-        key = key_of(self.settings, self.environment)
-        left = max(deadline - self.clock(), 0.01)
-        timeout = httpx.Timeout(
-            min(self.settings.read_timeout, left),
-            connect=min(self.settings.connect_timeout, left),
-        )
-        host = httpx.URL(endpoint).host
-        try:
-            with self.client.stream(
-                "POST",
-                f"{endpoint}/chat/completions",
-                json=body,
-                headers={"Authorization": f"Bearer {key}"} if key else {},
-                timeout=timeout,
-            ) as response:
-                chunks = self._chunks(response, deadline)
-                if response.status_code != 200:
-                    raise refused(response, b"".join(chunks), self.model, secret=key)
-                if stream and "json" not in response.headers.get("Content-Type", ""):
-                    yield from read_stream(chunks, info)
-                else:  # some endpoints do not stream, and answer at once
-                    yield from read_answer(b"".join(chunks), info)
-        except httpx.ConnectTimeout as error:
-            raise self._late(f"{host} could not be reached", "connect_timeout") from error
-        except httpx.TimeoutException as error:
-            raise self._late(f"{host} gave no sign of life", "read_timeout") from error
-        except httpx.ConnectError as error:
-            said = f"{host} cannot be reached. Check endpoint and network."
-            raise AttemptFailed(AgentError(said, "unreachable"), again=True) from error
-        except httpx.TransportError as error:
-            said = f"The connection to {host} broke before the answer was whole."
-            raise AttemptFailed(AgentError(said, "unreachable"), again=True) from error
-        except httpx.DecodingError as error:
-            said = f"{host} sent an answer that cannot be unpacked."
-            raise AttemptFailed(AgentError(said, "malformed"), again=True) from error
-
-    def _chunks(self, response: httpx.Response, deadline: float) -> Iterator[bytes]:
-        """The bytes of a response, as long as there is time and a reply could still be so long."""
-        most = 64 * self.settings.longest_reply + (1 << 20)
-        size = 0
-        for chunk in response.iter_bytes():
-            size += len(chunk)
-            if self.clock() > deadline:
-                raise self._late(f"{self.model} did not finish its answer", "total_timeout")
-            if size > most and "json" in response.headers.get("Content-Type", ""):
-                raise AgentError(
-                    f"{self.model} answered with more than {most:,} bytes. Ask for shorter "
-                    "answers, or raise longest_reply.",
-                    "too_long",
-                )
-            yield chunk
-
-    def _late(self, what: str, name: str) -> AttemptFailed:
-        seconds = getattr(self.settings, name)
-        error = AgentError(f"{what} within {seconds:g} s ({name}).", "timeout")
-        return AttemptFailed(error, again=name != "total_timeout")
+            reply = self._reply(
+                "".join(text), info, requests, self.connection.clock() - began, foreseen
+            )
+            return Answered(replace(reply, note=left_out_note(left_out)), info.calls)
 
     def _reply(
         self, text: str, info: ResponseInfo, attempts: int, seconds: float, foreseen: float
@@ -302,14 +272,11 @@ class EndpointAgent:
         return (read * per_read + written * per_written) / 1e6
 
 
-def _oldest(turns: int) -> int:
-    """How many turns to leave out at once: about a quarter, in pairs, so that roles alternate.
-
-    Examples:
-        >>> [_oldest(turns) for turns in (3, 8, 20)]
-        [2, 2, 4]
-    """
-    return max(2, turns // 4 // 2 * 2)
+def _tokens(history: Sequence[Message], exchanged: Messages) -> float:
+    """About how many a conversation has."""
+    size = sum(len(said.text) for said in history)
+    size += sum(len(str(message)) for message in exchanged)
+    return size / _CHARACTERS_A_TOKEN
 
 
 def open_agent(
@@ -326,6 +293,9 @@ def open_agent(
         raise DialensError("An agent of an endpoint needs a model: openai:MODEL.")
     endpoint = endpoint_of(settings, known)
     key_of(settings, known)
+    headers = read_headers(settings.headers)
+    header_values(headers, known)
+    stop_words(settings.stop)
     limit = shared_limit(
         endpoint,
         spec.target,
@@ -340,11 +310,11 @@ def open_agent(
         named.parameters,
         spec.target,
         settings,
-        client,
-        known,
+        Connection(spec.target, settings, headers, known, client, clock),
         limit,
-        clock,
         sleep,
+        read_tools(Path(settings.tools)) if settings.tools else None,
+        read_body(settings.extra_body),
     )
     weakref.finalize(agent, client.close)  # for those who forget
     return agent

@@ -1,59 +1,20 @@
-"""The protocol of chat completions: what is sent, what comes back, and errors in words."""
+"""The protocol of chat completions: what is sent, and what comes back."""
 
-import re
-from collections.abc import Iterable, Iterator, Sequence
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import httpx
 import msgspec
 
 from dialens.agents._agent import AgentError, Message, Wish
 from dialens.agents.kinds._messages import as_messages
-from dialens.agents.kinds._openai_settings import OPENAI, EndpointSettings
-from dialens.base import RetryPolicy, retry_after
+from dialens.agents.kinds._openai_address import takes_new_names
+from dialens.agents.kinds._openai_errors import AttemptFailed, explained, malformed
+from dialens.agents.kinds._openai_settings import EndpointSettings, stop_words
+from dialens.agents.kinds._tools import ToolCall
 
 _LONGEST_LINE = 1 << 20
-RETRY = RetryPolicy(
-    longest_wait_s=30.0, statuses=frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
-)
-"""How often is the agent's own setting (`attempts`)."""
-
-_BROKEN = (500, 501)
-# In the words of OpenAI, llama.cpp, vLLM, Anthropic's and Google's compatible endpoints.
-_TOO_LONG = re.compile(
-    r"(?i)context (?:length|size|window)|prompt is too long|too many (?:input )?tokens"
-    r"|exceeds? the .{0,40}(?:context|token)|input .{0,40}too long"
-)
-_SECRET = re.compile(r"(?i)\b(?:[srp]k-[\w*.-]{6,}|bearer\s+\S+)")
-
-
-class AttemptFailed(Exception):
-    """An attempt failed.
-
-    Attributes:
-        error: What is said if it was the last.
-        again: Whether another attempt may help.
-        wait: Seconds the endpoint asked to wait, if it did.
-        slow: Whether the endpoint asked to slow down: no fault of this request.
-        too_long: Whether the conversation has more tokens than the model reads.
-    """
-
-    def __init__(
-        self,
-        error: AgentError,
-        *,
-        again: bool,
-        wait: float | None = None,
-        slow: bool = False,
-        too_long: bool = False,
-    ) -> None:
-        super().__init__(str(error))
-        self.error = error
-        self.again = again
-        self.wait = wait
-        self.slow = slow
-        self.too_long = too_long
 
 
 class Usage(msgspec.Struct):
@@ -76,20 +37,40 @@ class _Said(msgspec.Struct):
     refusal: str | None = None
     reasoning_content: str | None = None
     reasoning: Any = None
+    tool_calls: Any = None
 
     @property
     def text(self) -> str:
         """What is said; some servers give it in parts."""
         if isinstance(self.content, list):
-            parts = [part.get("text") for part in self.content if isinstance(part, dict)]
-            return "".join(part for part in parts if isinstance(part, str))
+            return _text_of(part for part in self.content if not _is_thought(part)) or (
+                self.refusal or ""
+            )
         return self.content or self.refusal or ""
 
     @property
     def thought(self) -> str:
         """What the model wrote before, where the server keeps it apart."""
         found = self.reasoning_content or self.reasoning
+        if not found and isinstance(self.content, list):
+            found = "".join(
+                _text_of(part["thinking"])
+                if isinstance(part["thinking"], list)
+                else str(part["thinking"])
+                for part in self.content
+                if _is_thought(part)
+            )
         return found if isinstance(found, str) else ""
+
+
+def _is_thought(part: Any) -> bool:
+    """Whether a part of a content is what the model thought (Mistral's reasoning models)."""
+    return isinstance(part, dict) and "thinking" in part
+
+
+def _text_of(parts: Iterable[Any]) -> str:
+    found = [part.get("text") for part in parts if isinstance(part, dict)]
+    return "".join(text for text in found if isinstance(text, str))
 
 
 class _Choice(msgspec.Struct):
@@ -121,6 +102,41 @@ class ResponseInfo:
     likeliest: list[dict[str, float]] = field(default_factory=list)
     model: str = ""
     thought: list[str] = field(default_factory=list)
+    called: dict[int, dict[str, str]] = field(default_factory=dict)
+
+    @property
+    def calls(self) -> tuple[ToolCall, ...]:
+        """Calls of tools, in the order in which the model made them."""
+        return tuple(
+            ToolCall(one["id"], one["name"], one["arguments"])
+            for _, one in sorted(self.called.items())
+            if one["name"]
+        )
+
+    def hear_calls(self, pieces: Any) -> None:
+        """Put calls of tools together: pieces say by an index which call they go on with.
+
+        Some servers leave the index out: a new id is then a new call.
+        """
+        for piece in pieces if isinstance(pieces, list) else ():
+            if not isinstance(piece, dict):
+                continue
+            place, known = piece.get("index"), piece.get("id")
+            if not isinstance(place, int):
+                last = max(self.called, default=-1)
+                same = last >= 0 and known in (None, "", self.called[last]["id"])
+                place = last if same else last + 1
+            one = self.called.setdefault(place, {"id": "", "name": "", "arguments": ""})
+            one["id"] = one["id"] or (known if isinstance(known, str) else "")
+            function = piece.get("function")
+            if not isinstance(function, dict):
+                continue
+            name, more = function.get("name"), function.get("arguments")
+            if isinstance(name, str) and name != one["name"]:
+                one["name"] += name
+            if isinstance(more, dict):
+                more = json.dumps(more, ensure_ascii=False)
+            one["arguments"] += more if isinstance(more, str) else ""
 
     def hear(self, answer: _Answer) -> None:
         """Keep what a whole answer, or a piece of one, says of itself."""
@@ -140,6 +156,10 @@ def request_body(
     seed: int,
     stream: bool,
     wish: Wish | None = None,
+    exchanged: Sequence[Mapping[str, Any]] = (),
+    tools: Sequence[Mapping[str, Any]] = (),
+    may_call: bool = True,
+    extra: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """What is sent.
 
@@ -151,10 +171,15 @@ def request_body(
         seed: Of the conversation.
         stream: Whether the answer is to come in pieces.
         wish: What is wished for this answer.
+        exchanged: Calls of tools and their results since the last turn.
+        tools: That are declared.
+        may_call: Whether it may call them now.
+        extra: Further fields.
 
     Examples:
         >>> history = [Message("partner", "Hi")]
-        >>> body = request_body("m", EndpointSettings(), OPENAI, history, seed=1, stream=False)
+        >>> address = "http://localhost/v1"
+        >>> body = request_body("m", EndpointSettings(), address, history, seed=1, stream=False)
         >>> body["messages"], body["seed"]
         ([{'role': 'user', 'content': 'Hi'}], 1)
     """
@@ -165,16 +190,25 @@ def request_body(
         settings = replace(settings, max_tokens=wanted.max_tokens)
     about = "\n\n".join(part for part in (settings.persona, settings.instruction) if part)
     messages = [{"role": "system", "content": about}] if about else []
-    messages += as_messages(history, settings.begin)
-    body: dict[str, Any] = {"model": model, "messages": messages}
-    for name in ("temperature", "top_p", "frequency_penalty", "presence_penalty"):
+    messages += [*as_messages(history, settings.begin), *exchanged]
+    body: dict[str, Any] = {**(extra or {}), "model": model, "messages": messages}
+    for name in ("temperature", "top_p", "min_p", "frequency_penalty", "presence_penalty"):
         value = getattr(settings, name)
         if value is not None:
             body[name] = value
+    for name in ("top_k", "reasoning_effort"):
+        if getattr(settings, name):
+            body[name] = getattr(settings, name)
+    if settings.stop:
+        body["stop"] = stop_words(settings.stop)
     if settings.max_tokens:
         # OpenAI's own models no longer take the old name, and others' servers know only that.
-        name = "max_completion_tokens" if endpoint == OPENAI else "max_tokens"
+        name = "max_completion_tokens" if takes_new_names(endpoint) else "max_tokens"
         body[name] = settings.max_tokens
+    if tools:
+        body["tools"] = list(tools)
+        if not may_call:
+            body["tool_choice"] = "none"
     if settings.send_seed:
         body["seed"] = seed
     if wanted.schema is not None:
@@ -195,12 +229,13 @@ def read_answer(raw: bytes, info: ResponseInfo) -> Iterator[str]:
     first = answer.choices[0] if answer.choices else _Choice()
     said = first.message
     if said is None:
-        raise _malformed("it holds no message")
+        raise malformed("it holds no message")
     info.hear(answer)
     info.finished = first.finish_reason or "stop"
     info.declined = info.finished == "content_filter" or bool(said.refusal and not said.content)
     info.likeliest = list(_likeliest(first.logprobs))
     info.thought.append(said.thought)
+    info.hear_calls(said.tool_calls)
     yield said.text
 
 
@@ -241,6 +276,7 @@ def read_stream(chunks: Iterable[bytes], info: ResponseInfo) -> Iterator[str]:
             if said is None:
                 continue
             info.thought.append(said.thought)
+            info.hear_calls(said.tool_calls)
             info.declined = info.declined or bool(said.refusal)
             if said.text:
                 yield said.text
@@ -249,7 +285,7 @@ def read_stream(chunks: Iterable[bytes], info: ResponseInfo) -> Iterator[str]:
     if begun:
         words = "The answer was cut off: the connection ended before it did."
         raise AttemptFailed(AgentError(words, "unreachable"), again=True)
-    raise _malformed("it was cut off: the stream ended before the answer did")
+    raise malformed("it was cut off: the stream ended before the answer did")
 
 
 def _lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
@@ -259,7 +295,7 @@ def _lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
         *lines, rest = (rest + chunk).split(b"\n")
         yield from (line.rstrip(b"\r") for line in lines)
         if len(rest) > _LONGEST_LINE:
-            raise _malformed(f"a line of it is longer than {_LONGEST_LINE:,} bytes")
+            raise malformed(f"a line of it is longer than {_LONGEST_LINE:,} bytes")
     if rest:
         yield rest
 
@@ -269,100 +305,9 @@ def _decoded(raw: bytes) -> _Answer:
         answer = _DECODER.decode(raw)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         shown = raw[:60].decode(errors="replace")
-        raise _malformed(f"it is not the JSON of a chat completion; seen: {shown!r}") from error
+        raise malformed(f"it is not the JSON of a chat completion; seen: {shown!r}") from error
     if answer.error:
         said = explained({"error": answer.error})
         error_ = AgentError(f"The endpoint broke off with an error: {said}.", "failed")
         raise AttemptFailed(error_, again=True)
     return answer
-
-
-def _malformed(why: str) -> AttemptFailed:
-    error = AgentError(
-        f"The endpoint's answer cannot be read: {why}. Check that the address is that of an "
-        "OpenAI-compatible endpoint, up to /v1.",
-        "malformed",
-    )
-    return AttemptFailed(error, again=True)
-
-
-def refused(response: httpx.Response, raw: bytes, model: str, *, secret: str = "") -> AttemptFailed:
-    """What a status other than 200 means."""
-    status = response.status_code
-    host = response.request.url.host
-    try:
-        body = msgspec.json.decode(raw)
-    except (msgspec.MsgspecError, UnicodeDecodeError):
-        body = raw[:300].decode(errors="replace")
-    said = explained(body, secret=secret)
-    if status in (401, 403) and not secret:
-        error = AgentError(
-            f"{host} wants a key ({status}), and none was sent. Put it into an environment "
-            "variable and name that one: --set key_variable=NAME.",
-            "refused",
-            lasting=True,
-        )
-    elif status in (401, 403):
-        # The endpoint's own words often quote the key.
-        error = AgentError(
-            f"{host} refuses the key ({status}). Check that the environment variable holds a "
-            "current key, whole, that may use this model.",
-            "refused",
-            lasting=True,
-        )
-    elif status == 404:
-        error = AgentError(
-            f"{host} knows no model {model!r}, or has no chat completions at this address (404): "
-            f"{said}. Check model and endpoint.",
-            "refused",
-            lasting=True,
-        )
-    elif status == 429 and "insufficient_quota" in str(body):
-        error = AgentError(
-            f"The account at {host} has used up its credit (429). Top it up, then go on.",
-            "refused",
-            lasting=True,
-        )
-        return AttemptFailed(error, again=False)
-    elif status == 429:
-        error = AgentError(
-            f"{host} asks to slow down (429): {said}. Set requests_per_minute or "
-            "tokens_per_minute, or use fewer --workers.",
-            "busy",
-        )
-    elif status in _BROKEN:
-        error = AgentError(f"{host} failed ({status}): {said}. Try later.", "failed")
-    elif status >= 500 or status in RETRY.statuses:
-        error = AgentError(f"{host} has trouble of its own ({status}): {said}. Try later.", "busy")
-    elif 300 <= status < 400:
-        error = AgentError(
-            f"{host} sends us elsewhere ({status}), where no key is sent. Give the final address "
-            "as endpoint.",
-            "refused",
-            lasting=True,
-        )
-    else:
-        error = AgentError(f"{host} does not accept the request ({status}): {said}.", "refused")
-    return AttemptFailed(
-        error,
-        again=status in RETRY.statuses,
-        wait=retry_after(response.headers),
-        slow=status == 429,
-        too_long=status in (400, 413, 422) and bool(_TOO_LONG.search(said)),
-    )
-
-
-def explained(body: Any, *, secret: str = "") -> str:
-    """An endpoint's explanation, whichever form it has, without anything that looks like a key.
-
-    Examples:
-        >>> explained({"error": {"message": "Bad key sk-abcdef123456.", "type": "x"}})
-        'Bad key …'
-    """
-    info = body.get("error", body) if isinstance(body, dict) else body
-    if isinstance(info, dict):
-        info = info.get("message") or info.get("detail") or info
-    text = " ".join(str(info).split())
-    if secret:
-        text = text.replace(secret, "…")
-    return _SECRET.sub("…", text)[:300].strip().rstrip(".") or "no explanation"

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from dialens.agents._agent import ENDED, AgentError, Message, Role
+from dialens.agents._agent import ENDED, AgentError, Message, Reply, Role
 from dialens.agents.talks._collected import Collected, write_collected
 from dialens.agents.talks._journal import (
     JOURNAL,
@@ -164,7 +164,7 @@ class _Collector:
             except AgentError as error:
                 if error.kind == ENDED and any(turn.role == "agent" for turn in said):
                     break
-                failure = Failure(side.label, len(said), error.kind, str(error), error.attempts)
+                failure = _failure(side, len(said), error)
                 break
         for role, side in sides.items():
             ended = getattr(side.agent, "ended", None)
@@ -199,10 +199,25 @@ class _Collector:
             reply.fingerprint,
             reply.thought,
             reply.note,
+            tuple(dict(message) for message in reply.before),
         )
 
     def _time(self) -> str:
         return self.clock().isoformat(timespec="milliseconds")
+
+
+def _failure(side: Side, turn: int, error: AgentError) -> Failure:
+    spent = error.spent or Reply("")
+    return Failure(
+        side.label,
+        turn,
+        error.kind,
+        str(error),
+        error.attempts,
+        spent.tokens_in,
+        spent.tokens_out,
+        spent.cost,
+    )
 
 
 def _next_role(said: Sequence[RecordedTurn], first: Role) -> Role:
@@ -214,4 +229,9 @@ def _next_role(said: Sequence[RecordedTurn], first: Role) -> Role:
 
 def _seen_by(role: str, said: Sequence[RecordedTurn]) -> list[Message]:
     """A conversation as the one in a role sees it: whoever speaks is the agent to themselves."""
-    return [Message("agent" if turn.role == role else "partner", turn.text) for turn in said]
+    return [
+        Message("agent", turn.text, turn.before)
+        if turn.role == role
+        else Message("partner", turn.text)
+        for turn in said
+    ]

@@ -71,6 +71,17 @@ class Usage:
             tuple(sorted({*self.models, *model})),
         )
 
+    def with_failure(self, failure: Failure) -> "Usage":
+        """The same with what was spent on a reply that never came."""
+        cost = self.cost if failure.cost is None else (self.cost or 0.0) + failure.cost
+        return replace(
+            self,
+            attempts=self.attempts + failure.attempts,
+            tokens_in=self.tokens_in + (failure.tokens_in or 0),
+            tokens_out=self.tokens_out + (failure.tokens_out or 0),
+            cost=cost,
+        )
+
 
 @dataclass(frozen=True)
 class Collected:
@@ -145,11 +156,12 @@ def _dialogue(planned: PlannedConversation, conversation: Conversation) -> Dialo
 
 
 def _marks(turn: RecordedTurn) -> dict[str, object] | None:
-    """What has to be known of a turn: that it was cut off, what was thought before it."""
+    """What has to be known of a turn: that it was cut off, what was thought or called before it."""
     marks = {
         "finish": turn.finish if turn.finish not in ("", WHOLE) else None,
         "reasoning": turn.thought or None,
         "note": turn.note or None,
+        "before": list(turn.before) or None,
     }
     return {name: value for name, value in marks.items() if value is not None} or None
 
@@ -167,9 +179,9 @@ def _usage(
                 priced = hasattr(side.agent, "prices")
                 usage[side.label] = usage[side.label].with_reply(turn, has_price=priced)
         if conversation.failure is not None:
-            who = conversation.failure.who
-            spent = usage[who]
-            usage[who] = replace(spent, attempts=spent.attempts + conversation.failure.attempts)
+            usage[conversation.failure.who] = usage[conversation.failure.who].with_failure(
+                conversation.failure
+            )
     return dict(sorted(usage.items()))
 
 

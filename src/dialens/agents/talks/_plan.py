@@ -313,9 +313,10 @@ def _seed(*parts: object) -> int:
 
 
 def _facts(agent: OpenAgent) -> list[object]:
-    """What makes an agent's words: not where its file is, nor how it is reached."""
+    """What makes an agent's words: not where its files are, nor how it is reached."""
     spec = agent.spec
-    hidden = {one.name for one in kind_named(spec.kind).declared if one.connection}
+    known = kind_named(spec.kind).declared
+    hidden = {one.name for one in known if one.connection or one.file}
     own = sorted((name, value) for name, value in spec.parameters.items() if name not in hidden)
     maker = str(getattr(agent.agent, "maker", "")) or agent.identity or spec.target
     return [agent.label, spec.kind, own, maker]

@@ -1,7 +1,9 @@
 """Plans of conversations in YAML."""
 
+import json
 import shlex
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -9,14 +11,16 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, model_validator
 from pydantic import Field as Setting
 
 from dialens.agents._agent import AgentSpec
-from dialens.agents._registry import kind_named, parse_agent
+from dialens.agents._registry import files_beside, kind_named, parse_agent
 from dialens.agents.talks._contexts import read_contexts
 from dialens.agents.talks._openings import read_openings
 from dialens.agents.talks._plan import CollectionPlan, Partners, varied
 from dialens.base import DialensError, read_yaml, validated
 
-_PATHS = ("script", "replay", "transformers", "gguf", "seq2seq", "hred", "thred")
+_PATHS = ("script", "replay", "transformers", "gguf", "llama", "seq2seq", "hred", "thred")
 """Kinds whose target is a file or folder."""
+
+_JSON = ("stop", "headers", "extra_body")
 
 _Value = bool | int | float | str
 _Values = (
@@ -39,6 +43,18 @@ def _as_word(value: Any) -> Any:
     return value.strip().lower().replace(" ", "_") if isinstance(value, str) else value
 
 
+def _with_json(value: Any) -> Any:
+    """Settings that take JSON may be written as YAML."""
+    if not isinstance(value, dict):
+        return value
+    return {
+        name: json.dumps(one, ensure_ascii=False)
+        if name in _JSON and isinstance(one, list | dict)
+        else one
+        for name, one in value.items()
+    }
+
+
 class AgentEntry(_Section):
     """An agent, or several settings of it."""
 
@@ -48,7 +64,7 @@ class AgentEntry(_Section):
     """What it is a setting of; the target's name if not given."""
     name: str | None = Setting(default=None, min_length=1, max_length=200)
     """Which setting; made of the settings if not given."""
-    set: dict[str, _Value] = Setting(default_factory=dict)
+    set: Annotated[dict[str, _Value], BeforeValidator(_with_json)] = Setting(default_factory=dict)
     """Settings: persona, temperature …; `dialens agents kinds KIND` lists them."""
     vary: dict[str, _Values] = Setting(default_factory=dict)
     """Settings with several values, or with values by name (`persona: {warm: …, curt: …}`); each
@@ -166,10 +182,8 @@ def _specs(entries: Sequence[AgentEntry], folder: Path) -> tuple[AgentSpec, ...]
     specs: list[AgentSpec] = []
     for entry in entries:
         spec = parse_agent(entry.agent, dict(entry.set), system=entry.system, name=entry.name)
-        target = _beside(spec, folder)
-        specs += varied(
-            AgentSpec(spec.kind, target, spec.system, spec.name, spec.parameters), entry.vary
-        )
+        spec = replace(spec, target=_beside(spec, folder))
+        specs += [files_beside(one, folder) for one in varied(spec, entry.vary)]
     return tuple(specs)
 
 

@@ -1,0 +1,117 @@
+"""A connection to an endpoint: one request, and everything that can go wrong with it."""
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx
+
+from dialens.agents._agent import AgentError
+from dialens.agents.kinds._openai_address import (
+    completions_of,
+    endpoint_of,
+    key_header,
+    key_of,
+)
+from dialens.agents.kinds._openai_errors import AttemptFailed, refused
+from dialens.agents.kinds._openai_extras import header_values, secrets_in
+from dialens.agents.kinds._openai_settings import EndpointSettings
+from dialens.agents.kinds._openai_wire import ResponseInfo, read_answer, read_stream
+
+
+@dataclass(frozen=True)
+class Connection:
+    """How a model is reached.
+
+    Key and headers are read from the environment for each request and go nowhere else.
+
+    Attributes:
+        model: What the endpoint calls the model.
+        settings: How it is reached.
+        headers: Further headers, without the values of their variables.
+        environment: Where those are, and the key.
+        client: Keeps connections.
+        clock: Seconds, from any beginning.
+    """
+
+    model: str
+    settings: EndpointSettings
+    headers: Mapping[str, str]
+    environment: Mapping[str, str] = field(repr=False)
+    client: httpx.Client = field(repr=False)
+    clock: Callable[[], float] = field(default=time.monotonic, repr=False)
+
+    @property
+    def endpoint(self) -> str:
+        """The address."""
+        return endpoint_of(self.settings, self.environment)
+
+    def request(
+        self,
+        body: dict[str, Any],
+        info: ResponseInfo,
+        deadline: float,
+        *,
+        stream: bool,
+    ) -> Iterator[str]:
+        """The text of an answer as it comes; everything that goes wrong is `AttemptFailed`."""
+        endpoint = self.endpoint
+        key = key_of(self.settings, self.environment)
+        headers = header_values(self.headers, self.environment)
+        secrets = [*([key] if key else []), *secrets_in(self.headers, self.environment)]
+        left = max(deadline - self.clock(), 0.01)
+        timeout = httpx.Timeout(
+            min(self.settings.read_timeout, left),
+            connect=min(self.settings.connect_timeout, left),
+        )
+        host = httpx.URL(endpoint).host
+        try:
+            with self.client.stream(
+                "POST",
+                completions_of(endpoint),
+                json=body,
+                headers={**headers, **key_header(self.settings, endpoint, key)},
+                timeout=timeout,
+            ) as response:
+                chunks = self._chunks(response, deadline)
+                if response.status_code != 200:
+                    raise refused(response, b"".join(chunks), self.model, secrets=secrets)
+                if stream and "json" not in response.headers.get("Content-Type", ""):
+                    yield from read_stream(chunks, info)
+                else:  # some endpoints do not stream, and answer at once
+                    yield from read_answer(b"".join(chunks), info)
+        except httpx.ConnectTimeout as error:
+            raise self._late(f"{host} could not be reached", "connect_timeout") from error
+        except httpx.TimeoutException as error:
+            raise self._late(f"{host} gave no sign of life", "read_timeout") from error
+        except httpx.ConnectError as error:
+            said = f"{host} cannot be reached. Check endpoint and network."
+            raise AttemptFailed(AgentError(said, "unreachable"), again=True) from error
+        except httpx.TransportError as error:
+            said = f"The connection to {host} broke before the answer was whole."
+            raise AttemptFailed(AgentError(said, "unreachable"), again=True) from error
+        except httpx.DecodingError as error:
+            said = f"{host} sent an answer that cannot be unpacked."
+            raise AttemptFailed(AgentError(said, "malformed"), again=True) from error
+
+    def _chunks(self, response: httpx.Response, deadline: float) -> Iterator[bytes]:
+        """The bytes of a response, as long as there is time and a reply could still be so long."""
+        most = 64 * self.settings.longest_reply + (1 << 20)
+        size = 0
+        for chunk in response.iter_bytes():
+            size += len(chunk)
+            if self.clock() > deadline:
+                raise self._late(f"{self.model} did not finish its answer", "total_timeout")
+            if size > most and "json" in response.headers.get("Content-Type", ""):
+                raise AgentError(
+                    f"{self.model} answered with more than {most:,} bytes. Ask for shorter "
+                    "answers, or raise longest_reply.",
+                    "too_long",
+                )
+            yield chunk
+
+    def _late(self, what: str, name: str) -> AttemptFailed:
+        seconds = getattr(self.settings, name)
+        error = AgentError(f"{what} within {seconds:g} s ({name}).", "timeout")
+        return AttemptFailed(error, again=name != "total_timeout")
