@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Self
 
-from tests.agents import judging
+from tests.agents import calling, judging
 from tests.loopback import LoopbackServer, QuietHandler
 
 SCENARIOS = {
@@ -71,6 +71,7 @@ SCENARIOS = {
     "judge-keen": "judge that gives 4 where an exclamation mark stands on the screen, else 2; and "
     "`Endpoint.shift` more",
     "judge-late-S": "judge that takes S seconds",
+    **calling.SCENARIOS,
     "judge-weighs": "says 4, with log-probabilities of 4, 5, 3 and something else",
 }
 SEPARATORS = "one\u2028two\u0085three\x0bfour"
@@ -126,13 +127,21 @@ class _Handler(QuietHandler):
 
     def do_POST(self) -> None:
         raw = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        if self.path != "/v1/chat/completions":
+        azure = re.fullmatch(
+            r"/openai/deployments/([^/]+)/chat/completions\?api-version=[\w-]+", self.path
+        )
+        known = ("/v1/chat/completions", "/openai/v1/chat/completions")
+        if self.path not in known and not azure:
             return self._error(404, f"Unknown path {self.path}", "invalid_request_error")
         body = json.loads(raw)
+        if azure:  # the deployment is the model, whatever the body says
+            body["model"] = azure[1]
         given = self.headers.get("Authorization", "")
-        self.endpoint.requests.append({**body, "authorization": given})
-        if self.endpoint.key and given != f"Bearer {self.endpoint.key}":
-            said = f"Incorrect API key provided: {given.removeprefix('Bearer ')}."
+        sent = {"authorization": given, "path": self.path, "headers": dict(self.headers)}
+        self.endpoint.requests.append({**body, **sent})
+        given = given.removeprefix("Bearer ") or self.headers.get("api-key", "")
+        if self.endpoint.key and given != self.endpoint.key:
+            said = f"Incorrect API key provided: {given}."
             return self._error(401, said, "invalid_request_error", code="invalid_api_key")
         return self._scenario(body)
 
@@ -180,6 +189,8 @@ class _Handler(QuietHandler):
         if name not in {re.sub(r"-[NS]\b", "", known) for known in SCENARIOS}:
             said = f"The model `{model}` does not exist or you do not have access to it."
             return self._error(404, said, "invalid_request_error", code="model_not_found")
+        if name == "calls-unpaid" and calling.since_partner(body):
+            return self._error(400, "This is a test of errors", "test")
         pieces = self._pieces(name, number, body)
         if stream:
             return self._stream(name, number, body, pieces)
@@ -195,6 +206,10 @@ class _Handler(QuietHandler):
         last = body["messages"][-1]["content"]
         if name.startswith("judge"):
             return [judging.answer(name, body, self.endpoint.shift)]
+        if name.startswith("calls"):
+            if calling.calls_of(name, int(number), body):
+                return [calling.ASIDE] if name == "calls-says" else []
+            last = " ".join(calling.since_partner(body))
         fixed = {
             "empty": "",
             "blank": " \n ",
@@ -210,8 +225,14 @@ class _Handler(QuietHandler):
         text = fixed.get(name, f"You said: {last} ({body.get('seed')})")
         return re.findall(r"\s*\S+\s*$|\s*\S+|\s+", text)
 
+    def _calls(self, name: str, body: dict[str, Any]) -> list[dict[str, Any]]:
+        if not name.startswith("calls"):
+            return []
+        number = re.findall(r"\d+", body["model"])
+        return calling.calls_of(name, int(number[0]) if number else 0, body)
+
     def _usage(self, body: dict[str, Any], text: str) -> dict[str, Any]:
-        read = sum(len(said["content"].split()) for said in body["messages"])
+        read = sum(len((said["content"] or "").split()) for said in body["messages"])
         written = len(text.split())
         return {
             "prompt_tokens": read,
@@ -229,6 +250,10 @@ class _Handler(QuietHandler):
         if name == "parts":
             said |= {"content": [{"type": "text", "text": text}]}
         finish = "length" if name == "cut-off" else "stop"
+        calls = self._calls(name, body)
+        if calls:
+            said |= {"content": text or None, "tool_calls": calls}
+            finish = "tool_calls"
         choice = {"index": 0, "message": said, "finish_reason": finish, "logprobs": None}
         if name == "judge-weighs" and body.get("logprobs"):
             choice["logprobs"] = judging.logprobs(body["top_logprobs"])
@@ -302,7 +327,10 @@ class _Handler(QuietHandler):
                 if self.endpoint.stopping.is_set():
                     return
             yield event({"refusal" if name == "refusal" else "content": piece})
-        yield event({}, "length" if name == "cut-off" else "stop")
+        calls = self._calls(name, body)
+        yield from (event(delta) for delta in calling.deltas(calls))
+        ended = "tool_calls" if calls else "length" if name == "cut-off" else "stop"
+        yield event({}, ended)
         if body.get("stream_options", {}).get("include_usage") and name != "no-usage":
             usage = self._usage(body, "".join(pieces))
             yield _event({**self._chunk_object(body, []), "usage": usage})

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import openai
 import pytest
-from openai.types.chat import ChatCompletionMessageParam
+from openai.types.chat import ChatCompletionMessageParam, ChatCompletionToolParam
 
 from tests.agents.endpoint import Endpoint
 
@@ -125,3 +125,37 @@ def test_schemas_and_log_probabilities(client: openai.OpenAI) -> None:
         "5": 0.25,
         " 3": 0.125,
     }
+
+
+TOOLS: list[ChatCompletionToolParam] = [
+    {"type": "function", "function": {"name": name, "parameters": {"type": "object"}}}
+    for name in ("weather", "news")
+]
+
+
+def test_calls_of_tools(client: openai.OpenAI) -> None:
+    """Put together by OpenAI's client, pieces are the same calls as in one piece."""
+    whole = client.chat.completions.create(model="calls-both", messages=MESSAGES, tools=TOOLS)
+    with client.chat.completions.stream(
+        model="calls-both", messages=MESSAGES, tools=TOOLS
+    ) as stream:
+        streamed = stream.get_final_completion()
+    found = []
+    for answer in (whole, streamed):
+        assert answer.choices[0].finish_reason == "tool_calls"
+        calls = answer.choices[0].message.tool_calls or ()
+        found.append([(one.id, one.function.name, one.function.arguments) for one in calls])
+    assert found[0] == found[1]
+    assert [name for _, name, _ in found[0]] == ["weather", "news"]
+
+
+def test_an_azure_deployment(endpoint: Endpoint) -> None:
+    address = endpoint.url.removesuffix("/v1")
+    with openai.AzureOpenAI(
+        azure_endpoint=address, api_version="2024-10-21", api_key="the-key", max_retries=0
+    ) as client:
+        answer = client.chat.completions.create(model="echo", messages=MESSAGES, seed=3)
+    assert answer.choices[0].message.content == SAID
+    sent = endpoint.requests[-1]
+    assert sent["path"] == "/openai/deployments/echo/chat/completions?api-version=2024-10-21"
+    assert (sent["headers"]["api-key"], sent["authorization"]) == ("the-key", "")

@@ -1,6 +1,7 @@
 """A conversation in the words of chat templates: system, user, assistant."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dialens.agents._agent import Message
@@ -21,11 +22,34 @@ def as_messages(history: Sequence[Message], begin: str) -> list[dict[str, Any]]:
     said: list[dict[str, Any]] = []
     for one in history:
         if one.role == "agent":
-            said += [dict(message) for message in one.before]
+            said += [sendable(message) for message in one.before]
         said.append({"role": _ROLES[one.role], "content": one.text})
     if not said or said[0]["role"] == "assistant":
         said.insert(0, {"role": "user", "content": begin})
     return said
+
+
+def sendable(message: Mapping[str, Any]) -> dict[str, Any]:
+    """A message whose calls of tools can be read: servers fail on arguments that are not JSON.
+
+    Examples:
+        >>> broken = {"id": "1", "type": "function", "function": {"name": "f", "arguments": "{"}}
+        >>> sendable({"role": "assistant", "tool_calls": [broken]})["tool_calls"][0]["function"]
+        {'name': 'f', 'arguments': '{}'}
+    """
+    calls = message.get("tool_calls")
+    if not calls:
+        return dict(message)
+    return {**message, "tool_calls": [_readable(call) for call in calls]}
+
+
+def _readable(call: Mapping[str, Any]) -> dict[str, Any]:
+    function = call["function"]
+    try:
+        sound = isinstance(json.loads(function["arguments"]), dict)
+    except ValueError:
+        sound = False
+    return {**call, "function": function if sound else {**function, "arguments": "{}"}}
 
 
 LEAST_TURNS = 2

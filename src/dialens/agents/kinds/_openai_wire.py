@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from dialens.agents._agent import AgentError, Message, Wish
-from dialens.agents.kinds._messages import as_messages
+from dialens.agents.kinds._messages import as_messages, sendable
 from dialens.agents.kinds._openai_address import takes_new_names
 from dialens.agents.kinds._openai_errors import AttemptFailed, explained, malformed
 from dialens.agents.kinds._openai_settings import EndpointSettings, stop_words
@@ -190,7 +190,7 @@ def request_body(
         settings = replace(settings, max_tokens=wanted.max_tokens)
     about = "\n\n".join(part for part in (settings.persona, settings.instruction) if part)
     messages = [{"role": "system", "content": about}] if about else []
-    messages += [*as_messages(history, settings.begin), *exchanged]
+    messages += [*as_messages(history, settings.begin), *map(sendable, exchanged)]
     body: dict[str, Any] = {**(extra or {}), "model": model, "messages": messages}
     for name in ("temperature", "top_p", "min_p", "frequency_penalty", "presence_penalty"):
         value = getattr(settings, name)

@@ -17,6 +17,7 @@ from dialens.agents.kinds._command_process import CommandProcess
 from dialens.base import DialensError, read_yaml, validated
 
 _LONGEST_RESULT = 100_000
+_SEEN = 80
 
 
 class _Section(BaseModel):
@@ -161,7 +162,8 @@ class ToolSet:
         try:
             arguments = json.loads(call.arguments or "{}")
         except ValueError as error:
-            return failed(f"The arguments are not JSON: {error}.")
+            seen = call.arguments[:_SEEN]
+            return failed(f"The arguments are not JSON: {error}; seen: {seen!r}.")
         if not isinstance(arguments, dict):
             return failed("The arguments are not a JSON object.")
         if tool.stub is not None:
