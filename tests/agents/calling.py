@@ -67,7 +67,9 @@ def deltas(calls: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     """Calls as pieces: the heads first, then three characters of each in turn."""
     for index, call in enumerate(calls):
         head = {**call["function"], "arguments": ""}
-        yield {"tool_calls": [{"index": index, "id": call["id"], "type": "function", "function": head}]}
+        yield {
+            "tool_calls": [{"index": index, "id": call["id"], "type": "function", "function": head}]
+        }
     cut = [
         [text[at : at + 3] for at in range(0, len(text), 3)]
         for text in (call["function"]["arguments"] for call in calls)

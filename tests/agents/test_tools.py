@@ -157,7 +157,7 @@ def test_broken_arguments_go_back_to_the_model(endpoint: Endpoint, tools: Path) 
     results = [one["content"] for one in reply.before if one["role"] == "tool"]
     assert "not JSON" in json.loads(results[0])["error"]
     assert results[1] == CLEAR
-    assert "seen: '{\"city\": \"Par'" in json.loads(results[0])["error"]
+    assert 'seen: \'{"city": "Par\'' in json.loads(results[0])["error"]
     assert reply.before[0]["tool_calls"][0]["function"]["arguments"] == '{"city": "Par'
     # Templates that read arguments would fail on what is broken, and with them the conversation.
     sent = endpoint.requests[-1]["messages"][1]["tool_calls"][0]["function"]
@@ -248,7 +248,7 @@ def test_a_program_that_takes_too_long(tmp_path: Path) -> None:
         ("tools:\n  - {name: a, stub: x}\n  - {name: a, stub: y}\n", r"two tools are called a"),
         ("tools:\n  - {name: a, stub: x, parameters: {type: string}}\n", r"type is object"),
         ("tools:\n  - {name: a, command: ./nowhere}\n", r"no program .*nowhere' for a"),
-        ("tools:\n  - {name: a, command: \"'\"}\n", r"command of a cannot be read"),
+        ('tools:\n  - {name: a, command: "\'"}\n', r"command of a cannot be read"),
     ],
 )
 def test_files_that_cannot_be(tmp_path: Path, text: str, words: str) -> None:

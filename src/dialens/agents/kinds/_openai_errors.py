@@ -52,6 +52,16 @@ class AttemptFailed(Exception):
         self.too_long = too_long
 
 
+def is_too_long(said: str) -> bool:
+    """Whether a server says that a conversation has more tokens than the model reads.
+
+    Examples:
+        >>> is_too_long("request (431 tokens) exceeds the available context size (256 tokens)")
+        True
+    """
+    return bool(_TOO_LONG.search(said))
+
+
 def malformed(why: str) -> AttemptFailed:
     """An answer that cannot be read."""
     error = AgentError(
@@ -126,7 +136,7 @@ def refused(
         again=status in RETRY.statuses,
         wait=retry_after(response.headers),
         slow=status == 429,
-        too_long=status in (400, 413, 422) and bool(_TOO_LONG.search(said)),
+        too_long=status in (400, 413, 422) and is_too_long(said),
     )
 
 
