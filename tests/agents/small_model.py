@@ -91,7 +91,8 @@ def llama_server(context: int = 512, template: str = TEMPLATE) -> Any:
     wanted.port = 0
     wanted.ui = False
     wanted.chat_template = template
-    wanted.cpuparams.n_threads = 2
+    wanted.cpuparams.n_threads = 1  # threads that wait for each other crawl on a busy machine
+    wanted.cpuparams_batch.n_threads = 1
     return xllamacpp.Server(wanted)
 
 

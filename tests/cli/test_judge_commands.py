@@ -24,7 +24,7 @@ from typer.testing import CliRunner
 from dialens.cli.study._group import app
 from dialens.studies.judges import Ledger
 from tests.agents.endpoint import Endpoint
-from tests.agents.test_llama import MODEL, here
+from tests.agents.small_model import MODEL, here
 
 ROOT = Path(__file__).resolve().parents[2]
 ENVIRONMENT = {"PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)]), "COLUMNS": "200"}

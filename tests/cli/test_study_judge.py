@@ -22,7 +22,7 @@ from dialens.cli.study._group import app
 from dialens.studies import load_study
 from dialens.studies.judges import Ledger
 from tests.agents.endpoint import Endpoint
-from tests.agents.test_llama import MODEL, here
+from tests.agents.small_model import MODEL, here
 
 ROOT = Path(__file__).resolve().parents[2]
 

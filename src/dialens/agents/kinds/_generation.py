@@ -10,6 +10,7 @@ from typing import Any
 from dialens.agents._agent import AgentError, Message, Parameters, Reply, Wish
 from dialens.agents._pieces import LONGEST, tidy, whole
 from dialens.agents._settings import setting
+from dialens.agents.kinds._device import DEVICES, own_draws
 from dialens.agents.kinds._messages import as_messages
 from dialens.agents.kinds._weighing import without_longer
 
@@ -37,6 +38,12 @@ class GenerationSettings:
         choices=("auto", "chat", "transcript", "joined"),
     )
     begin: str = setting("Hello!", "Said to the model when it is to speak first.")
+    device: str = setting(
+        "auto",
+        "Where it runs: auto (a graphics card where there is one), cpu, cuda or mps.",
+        choices=DEVICES,
+        connection=True,
+    )
     longest_reply: int = setting(
         LONGEST, "Characters of the longest answer accepted.", low=1, connection=True
     )
@@ -52,6 +59,7 @@ class LocalModel:
         encoder_decoder: Whether it reads with one part and writes with another.
         separator: Between turns, where they are joined.
         context: Tokens it can read and write at once.
+        device: Where it computes.
     """
 
     model: Any
@@ -59,6 +67,7 @@ class LocalModel:
     encoder_decoder: bool
     separator: str
     context: int
+    device: str = "cpu"
 
 
 def context_of(config: Any, tokenizer: Any) -> int:
@@ -140,7 +149,8 @@ class LocalAgent:
             for tokens in written:
                 log = float(first[tokens[0]])
                 for place in range(1, len(tokens)):
-                    before = torch.cat([prompt, torch.tensor([tokens[:place]])], dim=1)
+                    written_so_far = torch.tensor([tokens[:place]], device=prompt.device)
+                    before = torch.cat([prompt, written_so_far], dim=1)
                     log += float(self._next(before)[tokens[place]])
                 logs.append(log)
         return without_longer(written, [math.exp(log) for log in logs])
@@ -167,10 +177,9 @@ class LocalAgent:
         turns = list(history) or [Message("partner", self.settings.begin)]
         while True:
             inputs = self._tokens(turns)
-            if inputs["input_ids"].shape[1] <= room:
-                return inputs
-            if len(turns) <= 2:
-                return {name: value[:, -room:] for name, value in inputs.items()}
+            if inputs["input_ids"].shape[1] <= room or len(turns) <= 2:
+                device = self.local.device
+                return {name: value[:, -room:].to(device) for name, value in inputs.items()}
             turns = turns[2:]  # in pairs: some templates insist on taking turns
 
     def _tokens(self, turns: Sequence[Message]) -> Any:
@@ -222,8 +231,7 @@ class LocalAgent:
 
         def write() -> None:
             try:
-                with torch.random.fork_rng(devices=[]), torch.inference_mode():
-                    torch.manual_seed(seed)
+                with own_draws(self.local.device, seed), torch.inference_mode():
                     self.local.model.generate(
                         **inputs,
                         **self._decoding(),

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from dialens.agents._agent import AgentSpec
 from dialens.agents._settings import Named, read_settings
+from dialens.agents.kinds._device import device_named
 from dialens.agents.kinds._generation import GenerationSettings, LocalAgent
 from dialens.agents.kinds._transformers_folder import ready
 from dialens.base import DialensError, sha256_file
@@ -16,6 +17,7 @@ def open_agent(spec: AgentSpec) -> LocalAgent:
     """A language model in a GGUF file, of an architecture that transformers can unpack."""
     settings = read_settings(GenerationSettings, spec)
     path = gguf_path(spec)
+    device = device_named(settings.device)
     try:
         model, tokenizer = load_gguf(path)
     except FolderError as error:
@@ -24,7 +26,8 @@ def open_agent(spec: AgentSpec) -> LocalAgent:
             "unpack; run it in its own precision with llama:FILE, or serve it with llama.cpp and "
             "use openai:MODEL."
         ) from error
-    local = ready(model, tokenizer, seq2seq=False, separator=tokenizer.eos_token or "\n")
+    separator = tokenizer.eos_token or "\n"
+    local = ready(model, tokenizer, seq2seq=False, separator=separator, device=device)
     named = Named.of(spec, GenerationSettings)
     return LocalAgent(
         named.system, named.name, named.parameters, settings, local, sha256_file(path)

@@ -6,6 +6,7 @@ from typing import Any
 
 from dialens.agents._agent import AgentSpec
 from dialens.agents._settings import Named, read_settings
+from dialens.agents.kinds._device import device_named
 from dialens.agents.kinds._generation import GenerationSettings, LocalAgent, LocalModel, context_of
 from dialens.base import DialensError, first_line, sha256_file
 from dialens.models import FolderError, load_model, load_tokenizer
@@ -35,7 +36,7 @@ def open_agent(spec: AgentSpec) -> LocalAgent:
             else "Copy model.safetensors there."
         )
         raise DialensError(f"{folder} has no weights in safetensors. {remedy}")
-    local = load_folder(folder)
+    local = load_folder(folder, device=device_named(settings.device))
     digest = hashlib.sha256()
     for path in weights:
         digest.update(sha256_file(path).encode())
@@ -45,7 +46,7 @@ def open_agent(spec: AgentSpec) -> LocalAgent:
     )
 
 
-def load_folder(folder: Path) -> LocalModel:
+def load_folder(folder: Path, *, device: str = "cpu") -> LocalModel:
     """Load the model and the tokenizer of a folder."""
     from transformers import AutoConfig
 
@@ -61,10 +62,10 @@ def load_folder(folder: Path) -> LocalModel:
         raise DialensError(f"{folder} is no whole model: {gaps}. Copy all of its files.")
     tokenizer = load_tokenizer(folder)
     separator = _SEPARATORS.get(config.model_type, tokenizer.eos_token or "\n")
-    return ready(loaded.model, tokenizer, seq2seq=seq2seq, separator=separator)
+    return ready(loaded.model, tokenizer, seq2seq=seq2seq, separator=separator, device=device)
 
 
-def ready(model: Any, tokenizer: Any, *, seq2seq: bool, separator: str) -> LocalModel:
+def ready(model: Any, tokenizer: Any, *, seq2seq: bool, separator: str, device: str) -> LocalModel:
     """A loaded model, set to answer."""
     # What a folder says of decoding would be mixed with our settings, and warned about.
     config = model.generation_config
@@ -72,4 +73,4 @@ def ready(model: Any, tokenizer: Any, *, seq2seq: bool, separator: str) -> Local
         setattr(config, name, type(config)().__dict__.get(name))
     context = context_of(model.config, tokenizer)
     tokenizer.model_max_length = 10**30  # we see to the length ourselves, it would only warn
-    return LocalModel(model, tokenizer, seq2seq, separator, context)
+    return LocalModel(model.to(device), tokenizer, seq2seq, separator, context, device)
