@@ -90,6 +90,7 @@ def test_several_ends_and_files(endpoint: Endpoint, tmp_path: Path) -> None:
         ({"headers": '{"X Mine": "a"}'}, r"not the name of a header"),
         ({"headers": '{"Host": "a"}'}, r"set by the connection"),
         ({"headers": '{"X-Mine": "a\\nb"}'}, r"takes a line of plain text"),
+        ({"key_header": "api key"}, r"key_header is not the name of a header"),
         ({"stop": "[1]"}, r"stop takes a text"),
         ({"reasoning_effort": "lots"}, r"reasoning_effort cannot be 'lots'"),
         ({"endpoint": f"https://h/v1?key={TOKEN}"}, r"holds a query"),

@@ -58,7 +58,8 @@ class Connection:
         """The text of an answer as it comes; everything that goes wrong is `AttemptFailed`."""
         endpoint = self.endpoint
         key = key_of(self.settings, self.environment)
-        headers = header_values(self.headers, self.environment)
+        headers = httpx.Headers(header_values(self.headers, self.environment))
+        headers.update(key_header(self.settings, endpoint, key))
         secrets = [*([key] if key else []), *secrets_in(self.headers, self.environment)]
         left = max(deadline - self.clock(), 0.01)
         timeout = httpx.Timeout(
@@ -71,7 +72,7 @@ class Connection:
                 "POST",
                 completions_of(endpoint),
                 json=body,
-                headers={**headers, **key_header(self.settings, endpoint, key)},
+                headers=headers,
                 timeout=timeout,
             ) as response:
                 chunks = self._chunks(response, deadline)

@@ -19,7 +19,12 @@ from dialens.agents.kinds._messages import LEAST_TURNS, left_out_note, oldest
 from dialens.agents.kinds._openai_address import endpoint_of, key_of
 from dialens.agents.kinds._openai_connection import Connection
 from dialens.agents.kinds._openai_errors import RETRY, AttemptFailed
-from dialens.agents.kinds._openai_extras import header_values, read_body, read_headers
+from dialens.agents.kinds._openai_extras import (
+    header_values,
+    is_header_name,
+    read_body,
+    read_headers,
+)
 from dialens.agents.kinds._openai_settings import EndpointSettings, stop_words
 from dialens.agents.kinds._openai_wire import ResponseInfo, Usage
 from dialens.agents.kinds._openai_wire import request_body as body_of
@@ -293,6 +298,8 @@ def open_agent(
         raise DialensError("An agent of an endpoint needs a model: openai:MODEL.")
     endpoint = endpoint_of(settings, known)
     key_of(settings, known)
+    if settings.key_header and not is_header_name(settings.key_header):
+        raise DialensError("key_header is not the name of a header, such as api-key.")
     headers = read_headers(settings.headers)
     header_values(headers, known)
     stop_words(settings.stop)

@@ -15,6 +15,9 @@ ENV = "env:"
 _SECRET = re.compile(
     r"(?i)(?:^|[-_])(?:authorization|api[-_]?key|key|token|secret|password|cookie|credentials?)$"
 )
+_SECRET_FIELD = re.compile(
+    r"(?i)(?:^|[-_])(?:authorization|api[-_]?key|(?:access|auth)[-_]token|secret|password)$"
+)
 _NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _OWN = frozenset(
@@ -53,7 +56,7 @@ def read_body(given: str) -> dict[str, Any]:
 def _refuse_secrets(value: Any) -> None:
     """Bodies stand in plans and manifests, which are passed on."""
     for name, inner in value.items() if isinstance(value, dict) else ():
-        if _SECRET.search(name) and isinstance(inner, str):
+        if _SECRET_FIELD.search(str(name)) and isinstance(inner, str):
             raise DialensError(
                 f"extra_body holds {name!r}, which looks like a secret. Send it in a header: "
                 f"headers={{{name!r}: '{ENV}VARIABLE'}}."
@@ -61,6 +64,16 @@ def _refuse_secrets(value: Any) -> None:
         _refuse_secrets(inner)
     for inner in value if isinstance(value, list) else ():
         _refuse_secrets(inner)
+
+
+def is_header_name(name: str) -> bool:
+    """Whether a header may be called so.
+
+    Examples:
+        >>> is_header_name("api-key"), is_header_name("api key")
+        (True, False)
+    """
+    return _NAME.fullmatch(name) is not None
 
 
 def read_headers(given: str) -> dict[str, str]:
@@ -74,7 +87,7 @@ def read_headers(given: str) -> dict[str, str]:
     """
     headers = _object(given, "headers")
     for name, value in headers.items():
-        if not _NAME.fullmatch(name):
+        if not is_header_name(name):
             raise DialensError(f"headers: {name!r} is not the name of a header.")
         if name.lower() in _FIXED:
             raise DialensError(f"headers: {name} is set by the connection. Take it out.")

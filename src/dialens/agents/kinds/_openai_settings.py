@@ -29,9 +29,9 @@ class EndpointSettings:
     max_tokens: int = setting(0, "The most tokens of an answer; 0 leaves it to the model.", low=0)
     stop: str = setting("", 'Where an answer ends: a text, or several as ["A:", "B:"].')
     reasoning_effort: str = setting(
-        "",
-        "How long a reasoning model thinks.",
-        choices=("", "none", "minimal", "low", "medium", "high", "xhigh"),
+        "auto",
+        "How long a reasoning model thinks; auto leaves it to the model.",
+        choices=("auto", "none", "minimal", "low", "medium", "high", "xhigh"),
     )
     tools: str = setting("", "A YAML or JSON file of tools that the model may call.", file=True)
     most_calls: int = setting(8, "Calls of tools for one answer.", low=1, high=1000)

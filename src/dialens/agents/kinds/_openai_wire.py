@@ -196,9 +196,10 @@ def request_body(
         value = getattr(settings, name)
         if value is not None:
             body[name] = value
-    for name in ("top_k", "reasoning_effort"):
-        if getattr(settings, name):
-            body[name] = getattr(settings, name)
+    if settings.top_k:
+        body["top_k"] = settings.top_k
+    if settings.reasoning_effort != "auto":
+        body["reasoning_effort"] = settings.reasoning_effort
     if settings.stop:
         body["stop"] = stop_words(settings.stop)
     if settings.max_tokens:
