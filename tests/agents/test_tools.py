@@ -10,6 +10,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+from typer.testing import CliRunner
 
 from dialens.agents import KINDS, AgentError, AgentSpec, Message, Reply, make_agent
 from dialens.agents._pieces import whole
@@ -18,6 +19,7 @@ from dialens.agents.kinds._openai_wire import ResponseInfo
 from dialens.agents.kinds._tools import ToolCall, read_tools
 from dialens.agents.talks import Chat, CollectionPlan, collect, read_plan
 from dialens.base import DialensError
+from dialens.cli.agents._group import app
 from dialens.corpus import Corpus, convert
 from tests.agents.calling import ASIDE
 from tests.agents.endpoint import Endpoint
@@ -231,6 +233,13 @@ def test_a_program_answers(tmp_path: Path) -> None:
     assert "KeyError" in failing["error"]
 
 
+def test_the_time_of_a_tool_is_that_of_the_reply(endpoint: Endpoint, tmp_path: Path) -> None:
+    path = tmp_path / "slow.yaml"
+    path.write_text("tools:\n  - {name: wait, command: sleep 0.3}\n")
+    reply = opened(endpoint, "calls-1", path).reply(QUESTION)
+    assert (reply.called, reply.seconds >= 0.3) == (["wait"], True)
+
+
 def test_a_program_that_takes_too_long(tmp_path: Path) -> None:
     path = written(tmp_path, "command: sleep 30", "    timeout: 0.2\n")
     assert "no answer within 0.2 s" in json.loads(call(path))["error"]
@@ -350,3 +359,11 @@ def test_a_chat_remembers_its_calls(endpoint: Endpoint, tools: Path) -> None:
     whole(chat.say("And in Rome?"))
     assert [len(turn.before) for turn in chat.history] == [0, 2, 0, 2]
     assert chat.turns[-1].text == "You said: Nothing is known of that city. (0)"
+
+
+def test_a_chat_at_the_terminal_says_what_was_called(endpoint: Endpoint, tools: Path) -> None:
+    settings = ["--set", f"endpoint={endpoint.url}", "--set", f"tools={tools}"]
+    ran = CliRunner().invoke(
+        app, ["chat", "openai:calls-1", *settings], input="How is it in Paris?\n/quit\n"
+    )
+    assert f"calls-1: You said: {CLEAR} (0)\n(It called weather.)" in ran.output

@@ -1,7 +1,7 @@
 """What an agent is: something that answers a conversation so far."""
 
 import time
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, runtime_checkable
 
@@ -85,6 +85,26 @@ class Reply:
     model: str = ""
     thought: str = ""
     before: Sequence[Mapping[str, Any]] = ()
+
+    @property
+    def called(self) -> list[str]:
+        """The tools that were called for it, in order."""
+        return calls_in(self.before)
+
+
+def calls_in(messages: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Names of the tools that were called in some messages.
+
+    Examples:
+        >>> call = {"function": {"name": "weather", "arguments": "{}"}}
+        >>> calls_in([{"role": "assistant", "tool_calls": [call]}, {"role": "tool"}])
+        ['weather']
+    """
+    return [
+        str(call["function"]["name"])
+        for message in messages
+        for call in message.get("tool_calls") or ()
+    ]
 
 
 @dataclass(frozen=True)

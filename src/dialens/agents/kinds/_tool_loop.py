@@ -1,12 +1,13 @@
 """A model that calls tools is answered until it speaks."""
 
+import time
 from collections import Counter
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from dialens.agents._agent import AgentError, Message, Reply
-from dialens.agents.kinds._tools import ToolCall, ToolSet, calls_in, failed
+from dialens.agents._agent import AgentError, Message, Reply, calls_in
+from dialens.agents.kinds._tools import ToolCall, ToolSet, failed
 
 Number = TypeVar("Number", int, float)
 
@@ -56,6 +57,7 @@ def until_it_speaks(
     exchanged: list[dict[str, Any]] = []
     replies: list[Reply] = []
     made = 0
+    waited = 0.0
     while True:
         may_call = tools is not None and made < most_calls
         try:
@@ -67,9 +69,9 @@ def until_it_speaks(
             raise
         replies.append(answered.reply)
         if not answered.calls:
-            return replace(joined(replies), before=_aside(exchanged))
+            return _with_calls(joined(replies), exchanged, waited)
         if tools is None or not may_call:
-            return replace(_spoken(replies, answered, tools, who), before=_aside(exchanged))
+            return _with_calls(_spoken(replies, answered, tools, who), exchanged, waited)
         calls = [
             call if call.id else replace(call, id=f"call_{made + place}")
             for place, call in enumerate(answered.calls, start=1)
@@ -77,6 +79,7 @@ def until_it_speaks(
         said = answered.reply.text or None
         written = [call.message for call in calls]
         exchanged.append({"role": "assistant", "content": said, "tool_calls": written})
+        began = time.monotonic()
         for call in calls:
             made += 1
             if made > most_calls:
@@ -86,6 +89,7 @@ def until_it_speaks(
             called[call.name] += 1
             about = {"role": "tool", "tool_call_id": call.id, "name": call.name}
             exchanged.append({**about, "content": result})
+        waited += time.monotonic() - began
 
 
 def _spaced(
@@ -124,9 +128,10 @@ def _spoken(replies: Sequence[Reply], answered: Answered, tools: ToolSet | None,
     raise error
 
 
-def _aside(exchanged: Messages) -> tuple[Mapping[str, Any], ...]:
-    """What is kept beside the turn: what was said with a call stands in the turn itself."""
-    return tuple({**one, "content": None} if "tool_calls" in one else one for one in exchanged)
+def _with_calls(reply: Reply, exchanged: Messages, waited: float) -> Reply:
+    """A reply with what led to it: what was said beside a call stands in the reply itself."""
+    before = tuple({**one, "content": None} if "tool_calls" in one else one for one in exchanged)
+    return replace(reply, before=before, seconds=reply.seconds + waited)
 
 
 def joined(replies: Sequence[Reply]) -> Reply:

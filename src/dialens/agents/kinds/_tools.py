@@ -4,7 +4,7 @@ import hashlib
 import json
 import shlex
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
@@ -194,15 +194,6 @@ def failed(why: str) -> str:
         '{"error": "There is no such tool."}'
     """
     return json.dumps({"error": why}, ensure_ascii=False)
-
-
-def calls_in(messages: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Names of the tools that were called in some messages."""
-    return [
-        str(call["function"]["name"])
-        for message in messages
-        for call in message.get("tool_calls") or ()
-    ]
 
 
 def _from_stub(stub: Stub, arguments: Mapping[str, Any], earlier: int) -> str:

@@ -85,12 +85,18 @@ def _answer(talk: Chat, pieces: Generator[str, None, Reply]) -> None:
     """Print an answer as it comes; Ctrl-C stops it, and a failure is said."""
     began = False
     try:
-        for piece in pieces:
+        while True:
+            try:
+                piece = next(pieces)
+            except StopIteration as end:
+                print()
+                if called := end.value.called:
+                    print(f"(It called {_plain(', '.join(called))}.)")
+                return
             if not began:
                 print(f"{talk.agent.system}: ", end="")
                 began = True
             print(_plain(piece), end="", flush=True)
-        print()
     except (AgentError, DialensError) as error:
         print("\n" if began else "", end="")
         print(f"No answer: {error}", file=sys.stderr)
