@@ -3,6 +3,7 @@
 import time
 from collections import Counter
 from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -87,8 +88,7 @@ def until_it_speaks(
             else:
                 result = tools.result(call, called[call.name])
             called[call.name] += 1
-            about = {"role": "tool", "tool_call_id": call.id, "name": call.name}
-            exchanged.append({**about, "content": result})
+            exchanged.append({"role": "tool", "tool_call_id": call.id, "content": result})
         waited += time.monotonic() - began
 
 
@@ -97,14 +97,15 @@ def _spaced(
 ) -> Generator[str, None, Answered]:
     """Pass pieces on, apart from what was said before."""
     gap = "\n\n" if any(one.text for one in before) else ""
-    while True:
-        try:
-            piece = next(pieces)
-        except StopIteration as end:
-            answered: Answered = end.value
-            return answered
-        yield gap + piece
-        gap = ""
+    with closing(pieces):  # whoever stops listening must not leave a connection open
+        while True:
+            try:
+                piece = next(pieces)
+            except StopIteration as end:
+                answered: Answered = end.value
+                return answered
+            yield gap + piece
+            gap = ""
 
 
 def _spoken(replies: Sequence[Reply], answered: Answered, tools: ToolSet | None, who: str) -> Reply:

@@ -49,12 +49,7 @@ class Chat:
     @property
     def history(self) -> list[Message]:
         """What was said, as the agent sees it."""
-        return [
-            Message("agent", turn.text, (turn.meta or {}).get("before", ()))
-            if turn.role == "agent"
-            else Message("partner", turn.text)
-            for turn in self.turns
-        ]
+        return [_seen(turn) for turn in self.turns]
 
     def say(self, text: str) -> Generator[str, None, Reply]:
         """Say something, and get the answer piece by piece.
@@ -78,6 +73,14 @@ class Chat:
         label = label_of(self.agent.system, self.agent.name)
         self.turns.append(Turn(label, "agent", reply.text, self.clock(), meta=_usage(reply)))
         return reply
+
+
+def _seen(turn: Turn) -> Message:
+    """A turn as the agent sees it, with the tools that it called for its own."""
+    if turn.role != "agent":
+        return Message("partner", turn.text)
+    before = (turn.meta or {}).get("before")
+    return Message("agent", turn.text, before if isinstance(before, list) else ())
 
 
 def _usage(reply: Reply) -> dict[str, object]:
