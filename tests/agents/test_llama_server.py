@@ -145,7 +145,8 @@ def test_no_dialogue_is_lost_in_bad_weather(server: Any, tmp_path: Path, how: st
     """
     (tmp_path / "user.txt").write_text("Hello there.\nAnd then?\n")
     with Proxy(server.listening_address, how) as proxy:
-        settings = {"endpoint": proxy.url, "max_tokens": 6, "price_in": 1, "price_out": 1}
+        settings: dict[str, Any] = {"endpoint": proxy.url, "max_tokens": 6}
+        settings |= {"price_in": 1, "price_out": 1}
         agent = AgentSpec("openai", "smollm2", parameters=settings)
         user = AgentSpec("script", str(tmp_path / "user.txt"))
         plan = CollectionPlan((agent,), (user,), turns=4, dialogues=2)

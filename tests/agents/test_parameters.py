@@ -143,7 +143,7 @@ def test_secrets_are_in_no_file_and_no_error(
 ) -> None:
     monkeypatch.setenv("KEY_OF_TESTS", KEY)
     monkeypatch.setenv("GATEWAY", TOKEN)
-    settings = {
+    settings: dict[str, Any] = {
         "endpoint": endpoint.url,
         "key_variable": "KEY_OF_TESTS",
         "headers": '{"X-Gateway-Token": "env:GATEWAY"}',
