@@ -5,6 +5,7 @@ from ._demo import demo_path
 from ._dialogue import Dialogue, Rating, Reference, Turn, batches, tables
 from ._fetching import local_file, remote_address
 from ._intake import Intake, OnError, RecordError, message
+from ._marks import FINISH, finish_of, is_cut_off, silences
 from ._names import agent_labels
 from ._opening import read
 from ._reading import Reader, RecordReader
@@ -16,6 +17,7 @@ from ._unpacking import DAMAGE, MAGIC_BYTES, packing_of, unpacked_pieces
 
 __all__ = [
     "DAMAGE",
+    "FINISH",
     "LEVELS",
     "MAGIC_BYTES",
     "RATER_KINDS",
@@ -44,8 +46,10 @@ __all__ = [
     "batches",
     "convert",
     "demo_path",
+    "finish_of",
     "formats",
     "is_corpus_folder",
+    "is_cut_off",
     "json_records",
     "kind_of_rater",
     "local_file",
@@ -54,6 +58,7 @@ __all__ = [
     "read",
     "remote_address",
     "role_of",
+    "silences",
     "split_reasoning",
     "tables",
     "unpacked_pieces",
