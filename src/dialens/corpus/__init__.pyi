@@ -5,7 +5,7 @@ from ._demo import demo_path
 from ._dialogue import Dialogue, Rating, Reference, Turn, batches, tables
 from ._fetching import local_file, remote_address
 from ._intake import Intake, OnError, RecordError, message
-from ._marks import FINISH, finish_of, is_cut_off, silences
+from ._marks import FINISH, CutOff, cut_off_turns, is_cut_off, silences
 from ._names import agent_labels
 from ._opening import read
 from ._reading import Reader, RecordReader
@@ -25,6 +25,7 @@ __all__ = [
     "REFERENCES",
     "TURNS",
     "Corpus",
+    "CutOff",
     "Dialogue",
     "Format",
     "Intake",
@@ -45,8 +46,8 @@ __all__ = [
     "backgrounds",
     "batches",
     "convert",
+    "cut_off_turns",
     "demo_path",
-    "finish_of",
     "formats",
     "is_corpus_folder",
     "is_cut_off",

@@ -90,7 +90,9 @@ def test_scores_of_all_replies_have_intervals_and_are_compared() -> None:
     """The jackknife's interval beside one of plain resampling with sacrebleu itself."""
     agents = {"good": some_replies(1, 0.8), "poor": some_replies(2, 0.5)}
     scores = score(corpus_of(agents), metrics=["corpus_bleu_4", "bleu_4"])
-    found = intervals(scores).filter(pl.col("metric") == "corpus_bleu_4", pl.col("level") == "agent")
+    found = intervals(scores).filter(
+        pl.col("metric") == "corpus_bleu_4", pl.col("level") == "agent"
+    )
     by_name = {row["agent"]: row for row in found.iter_rows(named=True)}
     rng = np.random.default_rng(0)
     theirs = BLEU()
@@ -137,7 +139,9 @@ def test_perplexity_is_pooled_over_tokens_above_turns(language_model) -> None:
         ids = torch.tensor([[*given, *asked]])
         with torch.no_grad():
             steps = torch.log_softmax(model(input_ids=ids).logits[0, len(given) - 1 : -1], dim=-1)
-        return -sum(float(step[token]) for step, token in zip(steps, asked, strict=True)), len(asked)
+        return -sum(float(step[token]) for step, token in zip(steps, asked, strict=True)), len(
+            asked
+        )
 
     first = surprise([end], texts[0])
     second = surprise([*tokenizer.encode(texts[0]), end], texts[1])
