@@ -1,7 +1,7 @@
 """What an agent is: something that answers a conversation so far."""
 
 import time
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, runtime_checkable
 
@@ -35,10 +35,13 @@ class Message:
     Attributes:
         role: Who said it: the `agent` itself, or its `partner`.
         text: What was said.
+        before: Of a turn of the agent's own, its calls of tools and their results, as `Reply` has
+            them.
     """
 
     role: Role
     text: str
+    before: Sequence[Mapping[str, Any]] = field(default=(), compare=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -62,6 +65,8 @@ class Reply:
             …, where the source says so.
         model: What answered, by the server's own account.
         thought: What the model wrote before it spoke: nobody hears it, and it is not scored.
+        before: Messages that led to it and that nobody hears: calls of tools and their results, in
+            the form of chat completions, which is also how corpora keep those of other logs.
     """
 
     text: str
@@ -78,6 +83,7 @@ class Reply:
     finish: str = ""
     model: str = ""
     thought: str = ""
+    before: Sequence[Mapping[str, Any]] = ()
 
 
 @dataclass(frozen=True)
@@ -203,12 +209,13 @@ class AgentSpec:
 
     Attributes:
         kind: Of the registry: `seq2seq`, `hred`, `thred`, `openai`, `transformers`, `gguf`,
-            `command`, `script`, `replay`, or one that another package brings.
+            `command`, `python`, `script`, `replay`, or one that another package brings.
         target: Folder, file, model or command; what it is depends on the kind. Empty for what
             ships with dialens.
         system: What it is a setting of; the target's name by default.
         name: Which setting; made of the parameters by default, or the system's name.
         parameters: Persona, temperature …
+        function: What answers, where it was given in Python and not by its name (`agent_of`).
     """
 
     kind: str
@@ -216,6 +223,7 @@ class AgentSpec:
     system: str | None = None
     name: str | None = None
     parameters: Parameters = field(default_factory=dict)
+    function: Callable[..., Any] | None = field(default=None, repr=False)
 
     def __str__(self) -> str:
         """As it is written on the command line, without parameters."""

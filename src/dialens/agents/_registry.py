@@ -150,6 +150,31 @@ _OURS = (
         settings="dialens.agents.kinds._command:CommandSettings",
     ),
     Kind(
+        "python",
+        "dialens.agents.kinds._python_function:open_agent",
+        "python:MODULE:FUNCTION or python:FILE.py:FUNCTION",
+        "A Python function that takes the conversation and gives its answer",
+        settings="dialens.agents.kinds._python_function:PythonSettings",
+    ),
+    Kind(
+        "langchain",
+        "dialens.agents.kinds._langchain:open_agent",
+        "langchain:MODULE:RUNNABLE or langchain:FILE.py:RUNNABLE",
+        "A Runnable of LangChain, or a compiled graph of LangGraph",
+        settings="dialens.agents.kinds._langchain:RunnableSettings",
+        packages=("langchain_core",),
+        extra="langchain",
+    ),
+    Kind(
+        "autogen",
+        "dialens.agents.kinds._autogen:open_agent",
+        "autogen:MODULE:AGENT or autogen:FILE.py:AGENT",
+        "An agent or a team of AutoGen, or a function that makes one",
+        settings="dialens.agents.kinds._autogen:AutogenSettings",
+        packages=("autogen_agentchat",),
+        extra="autogen",
+    ),
+    Kind(
         "script",
         "dialens.agents.kinds._script:open_agent",
         "script:FILE",
@@ -272,4 +297,7 @@ def seen_from(spec: AgentSpec, folder: Path) -> AgentSpec:
     """
     if spec.target and spec.kind not in _NOT_PATHS and (folder / spec.target).exists():
         return replace(spec, target=str((folder / spec.target).absolute()))
+    file, colon, name = spec.target.rpartition(":")
+    if colon and file.endswith(".py") and (folder / file).is_file():
+        return replace(spec, target=f"{(folder / file).absolute()}:{name}")
     return spec

@@ -50,7 +50,9 @@ class Chat:
     def history(self) -> list[Message]:
         """What was said, as the agent sees it."""
         return [
-            Message("agent" if turn.role == "agent" else "partner", turn.text)
+            Message("agent", turn.text, (turn.meta or {}).get("before", ()))
+            if turn.role == "agent"
+            else Message("partner", turn.text)
             for turn in self.turns
         ]
 
@@ -86,6 +88,7 @@ def _usage(reply: Reply) -> dict[str, object]:
         "cost": reply.cost,
         "finish": reply.finish if reply.finish not in ("", "stop") else None,
         "reasoning": reply.thought or None,
+        "before": list(reply.before) or None,
     }
     return {name: value for name, value in usage.items() if value is not None}
 

@@ -199,6 +199,7 @@ class _Collector:
             reply.fingerprint,
             reply.thought,
             reply.note,
+            tuple(dict(message) for message in reply.before),
         )
 
     def _time(self) -> str:
@@ -214,4 +215,9 @@ def _next_role(said: Sequence[RecordedTurn], first: Role) -> Role:
 
 def _seen_by(role: str, said: Sequence[RecordedTurn]) -> list[Message]:
     """A conversation as the one in a role sees it: whoever speaks is the agent to themselves."""
-    return [Message("agent" if turn.role == role else "partner", turn.text) for turn in said]
+    return [
+        Message("agent", turn.text, turn.before)
+        if turn.role == role
+        else Message("partner", turn.text)
+        for turn in said
+    ]

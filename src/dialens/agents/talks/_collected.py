@@ -145,11 +145,12 @@ def _dialogue(planned: PlannedConversation, conversation: Conversation) -> Dialo
 
 
 def _marks(turn: RecordedTurn) -> dict[str, object] | None:
-    """What has to be known of a turn: that it was cut off, what was thought before it."""
+    """What has to be known of a turn: that it was cut off, what was thought or called before it."""
     marks = {
         "finish": turn.finish if turn.finish not in ("", WHOLE) else None,
         "reasoning": turn.thought or None,
         "note": turn.note or None,
+        "before": list(turn.before) or None,
     }
     return {name: value for name, value in marks.items() if value is not None} or None
 

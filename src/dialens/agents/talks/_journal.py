@@ -5,7 +5,7 @@ import shutil
 import threading
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import msgspec
 
@@ -31,6 +31,7 @@ class RecordedTurn(msgspec.Struct, frozen=True, omit_defaults=True):
     fingerprint: str | None = None
     thought: str = ""
     note: str = ""
+    before: tuple[dict[str, Any], ...] = ()
 
 
 class Failure(msgspec.Struct, frozen=True, omit_defaults=True):
