@@ -129,6 +129,14 @@ def responses_record(reason: str) -> dict[str, Any]:
     }
 
 
+def gemini_record(reason: str) -> dict[str, Any]:
+    said = {"role": "model", "parts": [{"text": "I thi"}]}
+    return {
+        "request": {"model": "m", "contents": [{"role": "user", "parts": [{"text": "Hi"}]}]},
+        "response": {"candidates": [{"content": said, "finishReason": reason}]},
+    }
+
+
 def inspect_log(reason: str) -> dict[str, Any]:
     messages = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "I thi"}]
     output = {"choices": [{"message": messages[1], "stop_reason": reason}]}
@@ -144,6 +152,8 @@ def inspect_log(reason: str) -> dict[str, Any]:
         (anthropic_record("max_tokens"), True),
         (anthropic_record("end_turn"), False),
         (responses_record("content_filter"), True),
+        (gemini_record("MAX_TOKENS"), True),
+        (gemini_record("STOP"), False),
         (inspect_log("max_tokens"), True),
         (inspect_log("stop"), False),
     ],
