@@ -50,7 +50,7 @@ class Chat:
     def history(self) -> list[Message]:
         """What was said, as the agent sees it."""
         return [
-            Message("agent", turn.text, (turn.meta or {}).get("before", ()))
+            Message("agent", turn.text, _before(turn))
             if turn.role == "agent"
             else Message("partner", turn.text)
             for turn in self.turns
@@ -78,6 +78,12 @@ class Chat:
         label = label_of(self.agent.system, self.agent.name)
         self.turns.append(Turn(label, "agent", reply.text, self.clock(), meta=_usage(reply)))
         return reply
+
+
+def _before(turn: Turn) -> list[dict[str, Any]]:
+    """The calls of tools that led to a turn, and their results."""
+    kept = (turn.meta or {}).get("before")
+    return kept if isinstance(kept, list) else []
 
 
 def _usage(reply: Reply) -> dict[str, object]:
