@@ -19,7 +19,7 @@ ZERO = [
     *("bert_score_precision", "bert_score_recall", "bert_score_f1"),
 ]
 MISSING = ["length", "bleurt", "prism_ref", "bart_score_f", "perplexity"]
-CALLED = {"tool_calls": [{"name": "weather", "arguments": {}}]}
+CALLED: dict[str, object] = {"tool_calls": [{"name": "weather", "arguments": {}}]}
 
 
 def test_the_packages_give_nothing_for_nothing() -> None:
