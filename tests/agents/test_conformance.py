@@ -67,6 +67,12 @@ def write_talk(folder: Path) -> str:
     return str(path)
 
 
+def write_function(folder: Path) -> str:
+    path = folder / "function.py"
+    path.write_text("def answer(messages, *, seed):\n    return f'{len(messages)}, {seed}'\n")
+    return f"{path}:answer"
+
+
 SPECS: dict[str, Callable[[Path], AgentSpec]] = {
     "script": lambda folder: AgentSpec("script", write_script(folder)),
     "replay": lambda folder: AgentSpec("replay", write_talk(folder)),
@@ -74,6 +80,7 @@ SPECS: dict[str, Callable[[Path], AgentSpec]] = {
     "command, kept": lambda folder: AgentSpec(
         "command", write_bot(folder), parameters={"keep": True, "mood": "calm"}
     ),
+    "python": lambda folder: AgentSpec("python", write_function(folder)),
     "openai": lambda folder: AgentSpec("openai", "echo", parameters={"key_variable": "TEST_KEY"}),
     "transformers, chat": lambda folder: AgentSpec(
         "transformers",
@@ -103,7 +110,8 @@ SPECS: dict[str, Callable[[Path], AgentSpec]] = {
 
 def test_the_suite_knows_every_kind() -> None:
     tried = {name.partition(",")[0] for name in SPECS}
-    elsewhere = {"human", "llama"}  # nobody to ask here; a model of its own (test_llama.py)
+    # Nobody to ask here; a model of its own (test_llama.py); test_framework_agents.py.
+    elsewhere = {"human", "llama", "langchain", "autogen"}
     ours = {name for name, kind in agent_kinds().items() if kind.entry is None}
     assert tried | elsewhere == ours
 

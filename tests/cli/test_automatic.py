@@ -129,3 +129,32 @@ def test_mistakes_are_named(rated: Path, option: str, value: str, named: str) ->
 def test_a_cache_and_none_exclude_each_other(rated: Path, tmp_path: Path) -> None:
     with pytest.raises(DialensError, match="exclude each other"):
         run("score", rated, "-m", "bleu", "--cache", tmp_path, "--no-cache")
+
+
+@pytest.mark.parametrize(
+    ("asked", "levels"),
+    [
+        ("corpus_bleu_4", ""),
+        ("corpus_chrf", "agent"),
+        ("corpus_bleu_4", "turn"),
+        ("length", "agent"),
+    ],
+)
+def test_any_choice_of_metrics_and_levels_ends_in_a_report(
+    rated: Path, tmp_path: Path, asked: str, levels: str
+) -> None:
+    chosen = ["--levels", levels] if levels else []
+    done = run("score", rated, "-o", tmp_path / "out", "-m", asked, *chosen)
+    assert done.exit_code == 0, done.output
+    assert (tmp_path / "out" / "report.html").exists()
+
+
+def test_metrics_of_all_replies_without_a_reference(tmp_path: Path) -> None:
+    chat = [{"role": "user", "content": "Hi there"}, {"role": "assistant", "content": "Hello!"}]
+    file = tmp_path / "chat.jsonl"
+    file.write_text(json.dumps({"id": "d1", "model": "m", "messages": chat}) + "\n")
+    done = run("score", file, "-o", tmp_path / "out", "-m", "mauve,corpus_bleu_4,corpus_chrf")
+    assert done.exit_code == 0, done.output
+    table = pl.read_parquet(tmp_path / "out/scores.parquet")
+    assert table["value"].is_null().all()
+    assert set(table["reason"]) == {"no reference"}

@@ -1,7 +1,7 @@
 """What an agent is: something that answers a conversation so far."""
 
 import time
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, runtime_checkable
 
@@ -232,12 +232,13 @@ class AgentSpec:
 
     Attributes:
         kind: Of the registry: `seq2seq`, `hred`, `thred`, `openai`, `transformers`, `gguf`,
-            `command`, `script`, `replay`, or one that another package brings.
+            `command`, `python`, `script`, `replay`, or one that another package brings.
         target: Folder, file, model or command; what it is depends on the kind. Empty for what
             ships with dialens.
         system: What it is a setting of; the target's name by default.
         name: Which setting; made of the parameters by default, or the system's name.
         parameters: Persona, temperature …
+        function: What answers, where it was given in Python and not by its name (`agent_of`).
     """
 
     kind: str
@@ -245,6 +246,7 @@ class AgentSpec:
     system: str | None = None
     name: str | None = None
     parameters: Parameters = field(default_factory=dict)
+    function: Callable[..., Any] | None = field(default=None, repr=False)
 
     def __str__(self) -> str:
         """As it is written on the command line, without parameters."""

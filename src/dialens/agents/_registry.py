@@ -150,6 +150,31 @@ _OURS = (
         settings="dialens.agents.kinds._command:CommandSettings",
     ),
     Kind(
+        "python",
+        "dialens.agents.kinds._python_function:open_agent",
+        "python:FILE:NAME",
+        "A Python function of a file or module",
+        settings="dialens.agents.kinds._python_function:PythonSettings",
+    ),
+    Kind(
+        "langchain",
+        "dialens.agents.kinds._langchain:open_agent",
+        "langchain:FILE:NAME",
+        "A Runnable of LangChain or graph of LangGraph in a file or module",
+        settings="dialens.agents.kinds._langchain:RunnableSettings",
+        packages=("langchain_core",),
+        extra="langchain",
+    ),
+    Kind(
+        "autogen",
+        "dialens.agents.kinds._autogen:open_agent",
+        "autogen:FILE:NAME",
+        "An agent or team of AutoGen in a file or module, or what makes one",
+        settings="dialens.agents.kinds._autogen:AutogenSettings",
+        packages=("autogen_agentchat",),
+        extra="autogen",
+    ),
+    Kind(
         "script",
         "dialens.agents.kinds._script:open_agent",
         "script:FILE",
@@ -273,6 +298,9 @@ def seen_from(spec: AgentSpec, folder: Path) -> AgentSpec:
     spec = files_beside(spec, folder)
     if spec.target and spec.kind not in _NOT_PATHS and (folder / spec.target).exists():
         return replace(spec, target=str((folder / spec.target).absolute()))
+    file, colon, name = spec.target.rpartition(":")
+    if colon and file.endswith(".py") and (folder / file).is_file():
+        return replace(spec, target=f"{(folder / file).absolute()}:{name}")
     return spec
 
 

@@ -79,6 +79,13 @@ AnyLanguage = Annotated[
         help="Compute metrics that only know English although an agent speaks another language.",
     ),
 ]
+WholeTurns = Annotated[
+    bool,
+    typer.Option(
+        "--whole-turns",
+        help="Leave out replies that were cut off (`finish` in their meta); they stay context.",
+    ),
+]
 Force = Annotated[
     bool,
     typer.Option("--force", help="Write into a folder that holds other files; those are kept."),

@@ -20,9 +20,11 @@ from dialens.cli._tables_and_figures import (
     write_score_tables,
 )
 from dialens.corpus import (
+    CutOff,
     Intake,
     OnError,
     ReadOptions,
+    cut_off_turns,
     read,
     remote_address,
     write_rejects,
@@ -42,6 +44,7 @@ from dialens.models import GET_LARGER, has_larger_models
 from dialens.report import Remark, Summary, run_facts, write_report
 
 _NAMED = 4
+_MANY_CUT_OFF = 0.05
 
 
 def score_asked(
@@ -53,6 +56,7 @@ def score_asked(
     levels: list[str],
     judges: Path | None,
     any_language: bool,
+    whole_turns: bool,
     with_report: bool,
     quiet: bool,
     csv: bool,
@@ -75,6 +79,7 @@ def score_asked(
         format=scoring.format,
         options=scoring.reading,
         any_language=any_language,
+        whole_turns=whole_turns,
         on_error=scoring.on_error,
         asked=asked_for(metrics, plan),
         with_report=with_report,
@@ -97,6 +102,7 @@ def score_to(
     format: str | None = None,
     options: ReadOptions | None = None,
     any_language: bool = False,
+    whole_turns: bool = False,
     on_error: OnError = OnError.STOP,
     asked: Sequence[str] = (),
     with_report: bool = True,
@@ -124,6 +130,7 @@ def score_to(
         "weights": dict(context.weights),
         "metric_options": {k: dict(v) for k, v in context.options.items()},
         "any_language": any_language,
+        "whole_turns": whole_turns,
         "on_error": on_error,
     }
     recorder = Recorder("score", arguments, seed=resources.seed)
@@ -138,6 +145,9 @@ def score_to(
                 spool=spool,
                 advance=advance,
             )
+            cut_off = cut_off_turns(corpus.turns)
+            if whole_turns:
+                corpus = corpus.whole_turns()
         notes: tuple[str, ...] = ()
         if judges is not None:
             with recorder.step("judges"):
@@ -159,6 +169,7 @@ def score_to(
         with recorder.step("trait profile"):
             write_trait_profile(scores, scratch, seed=resources.seed)
             write_places(scores, scratch)
+        remarks = [*_remarks(language, notes), *_on_cut_off(cut_off, left_out=whole_turns)]
         reasons = [reject.reason for reject in intake.rejects]
         facts = run_facts(corpus=corpus, scores=scores, resources=resources)
         recorder.observe(**facts, rejected=reasons)
@@ -172,7 +183,7 @@ def score_to(
                     run=recorder.record(),
                     resources=resources,
                     seed=resources.seed,
-                    remarks=_remarks(language, notes),
+                    remarks=remarks,
                 )
                 drawn = write_asked(summary, scratch / FIGURES, figures)
         write_score_tables(scores, scratch, csv=csv)
@@ -181,7 +192,7 @@ def score_to(
             write_rejects(intake, scratch / "rejects.jsonl")
         shutil.rmtree(spool, ignore_errors=True)
     if not quiet:
-        _print(Scores.open(output), summary, output, intake, asked, _remarks(language, notes))
+        _print(Scores.open(output), summary, output, intake, asked, remarks)
         print_figures(output / FIGURES, drawn)
         if context.models.size == "default" and not has_larger_models():
             print(f"Models: the small ones. Those that did better on engagement: {GET_LARGER}")
@@ -193,6 +204,20 @@ def _remarks(language: OtherLanguage | None, judges: Sequence[str]) -> list[Rema
         return made
     title = "Not in English" if language.agents else "Not all in English"
     return [Remark(title, language.text, warning=True), *made]
+
+
+def _on_cut_off(agents: Sequence[CutOff], *, left_out: bool) -> list[Remark]:
+    """Whose replies were cut off: all that is left out, or what is too much to say nothing of."""
+    told = [one for one in agents if left_out or one.share >= _MANY_CUT_OFF]
+    if not told:
+        return []
+    more = len(told) - _NAMED
+    who = [f"{one.cut_off:,} of {one.turns:,} turns of {one.agent}" for one in told[:_NAMED]]
+    these = listed([*who, *([f"some of {more:,} more agents"] if more > 0 else [])])
+    text = f"{these} were cut off at the most tokens or by a filter"
+    if left_out:
+        return [Remark("Turns left out", f"{text} and are left out; they remain context.")]
+    return [Remark("Cut off", f"{text}. --whole-turns leaves them out.", warning=True)]
 
 
 def _print(

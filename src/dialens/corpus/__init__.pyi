@@ -5,6 +5,7 @@ from ._demo import demo_path
 from ._dialogue import Dialogue, Rating, Reference, Turn, batches, tables
 from ._fetching import local_file, remote_address
 from ._intake import Intake, OnError, RecordError, message
+from ._marks import FINISH, CutOff, cut_off_turns, is_cut_off, silences
 from ._names import agent_labels
 from ._opening import read
 from ._reading import Reader, RecordReader
@@ -16,6 +17,7 @@ from ._unpacking import DAMAGE, MAGIC_BYTES, packing_of, unpacked_pieces
 
 __all__ = [
     "DAMAGE",
+    "FINISH",
     "LEVELS",
     "MAGIC_BYTES",
     "RATER_KINDS",
@@ -23,6 +25,7 @@ __all__ = [
     "REFERENCES",
     "TURNS",
     "Corpus",
+    "CutOff",
     "Dialogue",
     "Format",
     "Intake",
@@ -43,9 +46,11 @@ __all__ = [
     "backgrounds",
     "batches",
     "convert",
+    "cut_off_turns",
     "demo_path",
     "formats",
     "is_corpus_folder",
+    "is_cut_off",
     "json_records",
     "kind_of_rater",
     "local_file",
@@ -54,6 +59,7 @@ __all__ = [
     "read",
     "remote_address",
     "role_of",
+    "silences",
     "split_reasoning",
     "tables",
     "unpacked_pieces",

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from dialens.base import (
 )
 from dialens.corpus._dialogue import Dialogue, batches
 from dialens.corpus._intake import Intake
+from dialens.corpus._marks import LEFT_OUT, is_cut_off
 from dialens.corpus._reading import check
 from dialens.corpus._tables import SCHEMAS, Tables, whole_dialogs
 
@@ -125,6 +126,21 @@ class Corpus:
             pl.scan_parquet(folder / f"{name}.parquet") for name in SCHEMAS
         )
         return cls(turns, ratings, references, manifest)
+
+    def whole_turns(self) -> "Corpus":
+        """The same, but replies that were cut off (`finish` in `meta`) are context alone.
+
+        They are said, and what follows answers them, but no metric counts them as the agent's.
+
+        Examples:
+            >>> from dialens.corpus._dialogue import Turn
+            >>> cut = Turn("B", "agent", "Well, I thi", meta={"finish": "length"})
+            >>> corpus = Corpus.of([Dialogue("s", "b", "d1", [cut, Turn("B", "agent", "Yes.")])])
+            >>> corpus.whole_turns().turns.collect()["role"].to_list()
+            ['left_out', 'agent']
+        """
+        role = pl.when(is_cut_off()).then(pl.lit(LEFT_OUT)).otherwise("role")
+        return replace(self, turns=self.turns.with_columns(role=role))
 
     def batches(self, *, turns: int = _BATCH_TURNS) -> Iterator[pl.DataFrame]:
         """The turns in batches of about `turns` rows, no dialogue cut in two.

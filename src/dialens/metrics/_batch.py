@@ -12,6 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy import sparse
 
+from dialens.corpus import silences
 from dialens.metrics._memo import Memo
 from dialens.metrics._state import Floats
 from dialens.text import Vocabulary, WordTable, tokenise
@@ -128,9 +129,19 @@ class TurnBatch:
         return self.turns["text"].fill_null("").str.strip_chars().ne("").to_numpy()
 
     @cached_property
+    def silent(self) -> Mask:
+        """Which turns are replies of nothing, and not pictures or calls of tools without a word."""
+        return silences(self.turns)
+
+    @cached_property
     def is_agent(self) -> NDArray[np.bool_]:
         """Which turns are the agent's."""
         return (self.turns["role"] == "agent").to_numpy()
+
+    @cached_property
+    def is_partner(self) -> Mask:
+        """Which turns are the other side's; an agent's turn that is left out is nobody's."""
+        return (self.turns["role"] == "partner").to_numpy()
 
     @cached_property
     def dialog_starts(self) -> Ints:
@@ -157,8 +168,9 @@ class TurnBatch:
         Dialogues with the same key answered the same context and can be compared in pairs, also
         with those of a run from another year: Polars' own hash changes with its version.
         """
-        spoken: Ints = np.cumsum(self.is_agent)
-        first: Ints = spoken[self.dialog_starts] - self.is_agent[self.dialog_starts]
+        agents = ~self.is_partner
+        spoken: Ints = np.cumsum(agents)
+        first: Ints = spoken[self.dialog_starts] - agents[self.dialog_starts]
         opening: NDArray[np.bool_] = spoken == first[self.dialog_of_turn]
         texts = self.turns.select("text", dialog_number=pl.Series(self.dialog_of_turn))
         keys = (

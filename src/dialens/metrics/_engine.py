@@ -127,7 +127,7 @@ def _score_batch(batch: TurnBatch, plan: ScoringPlan) -> tuple[TurnBatch, Part, 
         failures=failures,
     )
 
-    partner = ~batch.is_agent
+    partner = batch.is_partner
     own = {name: f.dialogs(batch, counts[name], batch.is_agent) for name, f in features.items()}
     other = {name: features[name].dialogs(batch, counts[name], partner) for name in plan.compared}
     dialog_state = State(own, other, batch.turns_by_dialog(partner))

@@ -146,6 +146,10 @@ class Output:
         needs: Of `reference` and `context`: what it wants beyond its family. Its column is NaN for
             a unit without.
         version: Raised when its numbers change; the family's if not given.
+        levels: Where it is defined, if not on all levels of its family.
+        of_sums: For what is no mean of its turns' values: makes values of sums over turns (units ×
+            columns of the scorer). Such an output has no column of its own.
+        uses: What its numbers depend on beside the scorer, for the signature.
         label: As those that follow, see `MetricCard`; here the default of `headline` is None.
     """
 
@@ -155,6 +159,9 @@ class Output:
     higher_is_better: bool | None = True
     needs: tuple[str, ...] = ()
     version: int | None = None
+    levels: tuple[str, ...] = ()
+    of_sums: Callable[[Floats], Floats] | None = None
+    uses: Mapping[str, str] = field(default_factory=dict)
     label: str = ""
     long_label: str = ""
     higher_reads: str = ""
@@ -180,7 +187,7 @@ class Family:
 
     Attributes:
         name: Selects them together, and names their options.
-        outputs: In the order of the scorer's columns.
+        outputs: In the order of the scorer's columns; those that are made of sums come last.
         open: Opens the scorer; raises `NotReadyError` if something is missing.
         ready: Why it cannot be opened here, cheaply found out, without loading; None where it can.
         needs: Of `reference` and `context`, without which a unit has no value; `model`, if
@@ -193,6 +200,10 @@ class Family:
         reasons: Why there is no value, by what is lacking (`LACKS`, and `value` for what the scorer
             gives none for), in the order in which reasons are listed.
         whole: Whether a unit has all outputs or none, so that one count of values serves all.
+        tallies: Columns of the scorer after those of the outputs: counts that only add up, from
+            which outputs are made (`Output.of_sums`). Such a family is `whole`.
+        scores_silence: Whether a reply that says nothing is scored where a reference says
+            something; missing otherwise.
         weights: Names of the weights it wants, and what must be in their folders.
         options: Names of its options, and what they do.
         citation: Where it comes from.
@@ -219,6 +230,8 @@ class Family:
     context_turns: int | None = None
     reasons: Mapping[str, str] = field(default_factory=lambda: dict(_REASONS))
     whole: bool = False
+    tallies: int = 0
+    scores_silence: bool = False
     weights: Mapping[str, str] = field(default_factory=dict)
     options: Mapping[str, str] = field(default_factory=dict)
     citation: str = ""
@@ -238,6 +251,11 @@ class Family:
         last = "too few replies" if self.kind == "pool" else "no value"
         if "value" not in self.reasons:
             object.__setattr__(self, "reasons", {**self.reasons, "value": last})
+
+    @property
+    def width(self) -> int:
+        """How many columns the scorer gives."""
+        return sum(output.of_sums is None for output in self.outputs) + self.tallies
 
     @property
     def lacks(self) -> tuple[str, ...]:

@@ -13,6 +13,8 @@ from dialens.metrics._state import Floats, State, Values, ratio
 GROUP = "automatic"
 """Selects the metrics of all families that are not computed by default."""
 
+_POOLED = ("agent", "system")
+
 
 def cards_of(family: Family) -> tuple[MetricCard, ...]:
     """One metric for each output of a family, selected by its name or the family's.
@@ -31,7 +33,7 @@ def cards_of(family: Family) -> tuple[MetricCard, ...]:
             meaning=output.meaning,
             family=family.listed or family.name,
             make=_maker(family, number),
-            levels=("agent", "system") if family.kind == "pool" else LEVELS,
+            levels=output.levels or (_POOLED if family.kind == "pool" else LEVELS),
             needs=(*dict.fromkeys((*family.needs, *output.needs)), *weights),
             range=output.range,
             higher_is_better=output.higher_is_better,
@@ -56,18 +58,23 @@ def cards_of(family: Family) -> tuple[MetricCard, ...]:
 
 
 def _maker(family: Family, number: int) -> Callable[[Resources], Definition]:
-    """The mean of an output over turns, or the value that a pool has."""
+    """The mean of an output over turns, what is made of sums, or the value that a pool has."""
+    output = family.outputs[number]
 
     def make(resources: Resources) -> Definition:
         feature = family_feature(family, resources.scorers)
-        needs = {"text", *family.needs, *family.outputs[number].needs}
+        needs = {"text", *family.needs, *output.needs}
         if "context" in needs:
             needs.add("turn")
         wanted = np.array([lack in needs for lack in family.lacks])
 
         def compute(state: State) -> Values:
             rows = state.own[feature.name]
-            total, counts = rows[:, number], rows[:, feature.count_column(number)]
+            counts = rows[:, feature.count_column(number)]
+            if output.of_sums is None:
+                value = ratio(rows[:, number], counts)
+            else:
+                value = output.of_sums(rows[:, : family.width])
             missing = {"value": counts == 0}
             if family.lacks:
                 lacks = rows[:, feature.scored + 1 :] * wanted
@@ -84,14 +91,14 @@ def _maker(family: Family, number: int) -> Callable[[Resources], Definition]:
                 for place, lack in enumerate(family.lacks):
                     missing[lack] = unscored & (commonest == place)
             reasons = {family.reasons[lack]: missing[lack] for lack in family.reasons}
-            return Values.missing(ratio(total, counts), reasons)
+            return Values.missing(value, reasons)
 
         def turns(state: State) -> Floats:
             counted: Floats = state.own[feature.name][:, feature.scored]
             return counted
 
-        return Definition(
-            (feature,), compute, family.uses, turns=turns if family.kind == "pool" else None
-        )
+        single = family.kind != "pool" and "turn" in (output.levels or LEVELS)
+        uses = {**family.uses, **output.uses}
+        return Definition((feature,), compute, uses, turns=None if single else turns)
 
     return make

@@ -41,7 +41,7 @@ def score_family(
         advance: Called with the number of turns just done.
     """
     height = batch.turns.height
-    values = np.full((height, len(family.outputs)), np.nan)
+    values = np.full((height, family.width), np.nan)
     scored = np.zeros(height, np.bool_)
     lacks = np.zeros((height, len(family.lacks)))
     dialogs, vectors = None, {}
@@ -95,12 +95,12 @@ class FamilyValues:
     @property
     def first_count(self) -> int:
         """The first column that counts values."""
-        return len(self.family.outputs)
+        return self.family.width
 
     @property
     def scored(self) -> int:
         """The column that counts scored units; what they lack follows."""
-        return self.first_count + (1 if self.family.whole else len(self.family.outputs))
+        return self.first_count + (1 if self.family.whole else self.first_count)
 
     def count_column(self, output: int) -> int:
         """The column that counts the values of an output."""

@@ -120,8 +120,9 @@ class Positions:
     @classmethod
     def of(cls, batch: TurnBatch, rows: Ints, state: State) -> "Positions":
         """Still by turn: the group is the dialogue's number in the batch."""
-        so_far: Ints = np.cumsum(batch.is_agent)
-        first = so_far[batch.dialog_starts] - batch.is_agent[batch.dialog_starts]
+        agents = ~batch.is_partner
+        so_far: Ints = np.cumsum(agents)
+        first = so_far[batch.dialog_starts] - agents[batch.dialog_starts]
         position = so_far[rows] - first[batch.dialog_of_turn[rows]] - 1
         turns = np.column_stack([np.ones(len(rows)), state.other_turns.astype(np.float64)])
         kept = position < MAX_POSITION

@@ -125,7 +125,7 @@ class ScorerSet:
             advance: Called with the number of units just done; in the end all were counted.
         """
         scorer = cast(Scorer, self._opened[family.name])
-        width = len(family.outputs)
+        width = family.width
 
         def score(some: list[Unit], tell: Advance) -> Floats:
             values = np.asarray(scorer.score(some, tell), np.float64)

@@ -192,8 +192,8 @@ def _parts(
 ) -> Iterator[Part]:
     wanted = [*UNITS, "role", "text"]
     families = plan.families.values()
-    if any("background" in family.reads for family in families):
-        wanted.append("meta")  # it tells what a turn was spoken from
+    if any("background" in family.reads or family.scores_silence for family in families):
+        wanted.append("meta")  # it tells what a turn was spoken from, and what it is without words
     columns = corpus.turns.select(wanted)
     size = _batch_size(corpus)
     if any(family.kind != "words" for family in families):

@@ -43,6 +43,8 @@ class Units:
 
     def _lack(self, lack: str) -> Mask:
         says: Mask = self._batch.says[self.rows]
+        if self._family.scores_silence:
+            says = says | (self._batch.silent & self._batch.cached(_has_reference))[self.rows]
         if lack == "text":
             return ~says
         first: Mask = self._batch.turn_in_dialog[self.rows] == 0

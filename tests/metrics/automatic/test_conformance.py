@@ -119,7 +119,8 @@ def test_cards_are_filled_in(card: MetricCard) -> None:
     assert set(card.levels) <= set(LEVELS)
     assert set(card.needs) <= {"reference", "context", "weights"}
     signature = card.bind(Resources()).signature  # without anything being loaded
-    assert signature == f"{card.name}|v{card.version}|scorer:none"
+    assert signature.startswith(f"{card.name}|v{card.version}|")
+    assert signature.endswith("|scorer:none")
 
 
 @pytest.mark.parametrize("family", FAMILIES, ids=[family.name for family in FAMILIES])

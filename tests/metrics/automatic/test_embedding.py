@@ -121,7 +121,7 @@ def test_shipped_vectors_know_what_is_near() -> None:
         [Unit((), "my cat sleeps", ("the dog sleeps",)), Unit((), "my cat sleeps", ("pay taxes",))]
     )
     assert (near - far > 0.2).all()
-    assert embedding.FAMILY.version == 3  # numbers of the first two are nobody's
+    assert embedding.FAMILY.version > 2  # numbers of the first two are nobody's
 
 
 def test_words_that_cannot_be_spelled_have_no_vector() -> None:

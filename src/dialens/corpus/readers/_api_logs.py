@@ -19,6 +19,7 @@ from typing import Any
 
 from dialens.base import DialensError
 from dialens.corpus._intake import RecordError
+from dialens.corpus._marks import finish_of
 from dialens.corpus._source import Source
 from dialens.corpus.readers._call_reader import CallReader, Item
 from dialens.corpus.readers._calls import Call
@@ -167,6 +168,9 @@ def _parse(row: Row, source: Source) -> Iterable[Item]:
         yield Call([], 0, **about)
         return
     told = exchange_of(asked, replied)
+    finish = finish_of(result)
+    if finish and len(told.turns) > told.given:
+        told.turns[-1].meta = {**(told.turns[-1].meta or {}), **finish}
     yield Call(told.turns, told.given, **about)
 
 

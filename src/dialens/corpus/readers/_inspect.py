@@ -23,6 +23,7 @@ import msgspec
 from dialens.base import DialensError
 from dialens.corpus._dialogue import Dialogue, Rating, Turn, batches
 from dialens.corpus._intake import Intake, RecordError
+from dialens.corpus._marks import finish_of
 from dialens.corpus._reading import UNREADABLE, as_record_error, check
 from dialens.corpus._source import Record, Source
 from dialens.corpus._tables import Tables
@@ -190,6 +191,10 @@ def _dialogue(sample: _Sample, source: Source) -> Dialogue:
         _keep_given_apart(turn)
     kept = {key: content[key] for key in _KEPT if content.get(key) not in (None, [], {})}
     turns[0].meta = {**(turns[0].meta or {}), "sample": kept}
+    output = content.get("output")  # of the model's last call
+    finish = finish_of(output) if isinstance(output, dict) else {}
+    if finish and turns[-1].role == "agent":
+        turns[-1].meta = {**(turns[-1].meta or {}), **finish}
     ended = moment(content.get("completed_at"))
     task = sample.plan.get("task")
     name = str(content.get("id", sample.place.rstrip(".: ")))

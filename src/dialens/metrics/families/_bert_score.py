@@ -172,14 +172,15 @@ class BertScorer:
     def score(
         self, units: Sequence[Unit], advance: Callable[[int], None] = lambda _: None
     ) -> Floats:
-        """Precision, recall, F1 of each unit; NaN for one without a reference.
+        """Precision, recall, F1 of each unit; NaN for one without a reference, 0 for an empty one.
 
         Raises:
             DialensError: Inverse document frequencies were asked for, and no reference was shown.
         """
         if self._wants_idf and self._idf is None:
             raise DialensError("bert_score.idf=yes weighs by all references: call prepare() first")
-        pairs = [(unit.response, reference) for unit in units for reference in unit.references]
+        spoken = [unit for unit in units if unit.response.strip()]
+        pairs = [(unit.response, reference) for unit in spoken for reference in unit.references]
         distinct = {pair: place for place, pair in enumerate(dict.fromkeys(pairs))}
         scored = np.empty((len(distinct), 3))
         tell = paced(advance, len(units), len(distinct))
@@ -188,9 +189,13 @@ class BertScorer:
             tell(len(values))
         result = np.full((len(units), 3), np.nan)
         for row, unit in enumerate(units):
+            if not unit.references:
+                continue
+            if not unit.response.strip():  # before a baseline is taken off, as in the package
+                result[row] = 0.0
+                continue
             places = [distinct[unit.response, reference] for reference in unit.references]
-            if places:
-                result[row] = np.fmax.reduce(scored[places])
+            result[row] = np.fmax.reduce(scored[places])
         rescaled: Floats = (result - self._baseline) / (1 - self._baseline)
         return rescaled
 
@@ -326,6 +331,8 @@ FAMILY = Family(
             headline=102,
         ),
     ),
+    scores_silence=True,
+    version=2,  # 1 left out replies that say nothing
     open=open_scorer,
     ready=ready,
     needs=("reference",),

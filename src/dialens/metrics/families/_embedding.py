@@ -34,7 +34,10 @@ class EmbeddingScorer:
     def score(
         self, units: Sequence[Unit], advance: Callable[[int], None] = lambda _: None
     ) -> Floats:
-        """Average, extrema, greedy; NaN where one side has no word with a vector."""
+        """Average, extrema, greedy; NaN where one side has no word with a vector.
+
+        A reply that says nothing is nothing like a reference: 0, as in the authors' code.
+        """
         pairs = Pairs.of(units)
         texts = self._matrices(pairs.texts)
         averages = [None if text is None else text.mean(axis=0) for text in texts]
@@ -52,6 +55,7 @@ class EmbeddingScorer:
                 )
         advance(len(units))
         best = pairs.best(scores)
+        best[[not unit.response.strip() for unit in units]] = 0.0
         return np.where(np.isfinite(best), best, np.nan)
 
     def _matrices(self, texts: list[str]) -> list[Floats | None]:
@@ -140,7 +144,10 @@ FAMILY = Family(
         "the word table of the encoder that ships where none is given"
     },
     citation="Liu et al. 2016, doi:10.18653/v1/D16-1230",
-    version=3,  # 1 averaged padding into words, 2 took unknown words for one and the same
+    # 1 averaged padding into words, 2 took unknown words for one and the same, 3 left out replies
+    # that say nothing
+    version=4,
+    scores_silence=True,
     reads=("reference",),
     cached=False,
 )

@@ -183,6 +183,8 @@ FAMILY = Family(
             headline=112,
         ),
     ),
+    scores_silence=True,
+    version=2,  # 1 left out replies that say nothing
     open=_open,
     ready=lambda _: lacking_packages("nltk", extra="overlap"),
     needs=("reference",),

@@ -1,4 +1,4 @@
-"""Overlap of words and characters with references: BLEU, chrF, ROUGE.
+"""Overlap of words with references: BLEU, ROUGE.
 
 Tokens are those of sacrebleu and rouge-score, each distinct text cut up once; the arithmetic is our
 own, for all replies together. Tests hold every number against the packages'.
@@ -6,6 +6,7 @@ own, for all replies together. Tests hold every number against the packages'.
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import version
 
 import numpy as np
@@ -33,8 +34,6 @@ from dialens.metrics.families._ngrams import (
 from dialens.metrics.families._weights import lacking_packages
 
 _ORDERS = 4
-_CHARACTERS = 6
-_BETA = 2
 _PIECES = (("sentencepiece",), "sentencepiece")
 _TOKENIZERS = {
     "ja-mecab": (("MeCab", "ipadic"), "'sacrebleu[ja]'"),
@@ -80,13 +79,24 @@ class Pairs:
 
     def best(self, of_pairs: Floats) -> Floats:
         """The highest value over each unit's references."""
-        starts = np.flatnonzero(np.diff(self.owner, prepend=-1))
+        starts = self._starts
         highest: Floats = np.maximum.reduceat(of_pairs, starts, axis=0)
         return highest
 
+    def best_pair(self, of_pairs: Floats) -> Ints:
+        """The place of the pair with the highest value of each unit, the first of several."""
+        best = np.maximum.reduceat(of_pairs, self._starts)
+        found = np.flatnonzero(of_pairs == best[self.owner])
+        _, first = np.unique(self.owner[found], return_index=True)
+        return found[first]
+
+    @property
+    def _starts(self) -> Ints:
+        return np.flatnonzero(np.diff(self.owner, prepend=-1))
+
 
 @dataclass
-class _Overlap:
+class Overlap:
     """A scorer that works on all units at once and learns nothing beforehand."""
 
     signature: str
@@ -120,7 +130,11 @@ def yes_or_no(context: ScorerContext, family: str, name: str, default: str) -> b
 
 
 def bleu_scores(
-    correct: Ints, total: Ints, length: Ints, reference_length: Ints, order: int
+    correct: Floats | Ints,
+    total: Floats | Ints,
+    length: Floats | Ints,
+    reference_length: Floats | Ints,
+    order: int,
 ) -> Floats:
     """Sentence BLEU from its counts, as sacrebleu has it with effective order and `exp` smoothing.
 
@@ -146,6 +160,31 @@ def bleu_scores(
     mean = np.log(precision).sum(axis=1) / np.maximum(present.sum(axis=1), 1)
     brief = np.exp(np.minimum(0.0, 1 - reference_length / np.maximum(length, 1)))
     return np.where(correct[:, 0] > 0, brief * np.exp(mean), 0.0)
+
+
+def corpus_bleu(tallies: Floats, order: int) -> Floats:
+    """BLEU of many replies together from the sums of their counts, as sacrebleu has it.
+
+    An order that no reply is long enough for makes it 0 (no effective order); one of which nothing
+    matches counts as in `bleu_scores`.
+
+    Args:
+        tallies: Units × (matches of each order, n-grams of each order, length, reference length).
+        order: The highest that counts.
+
+    Examples:
+        >>> both = [8.0, 6.0, 4.0, 2.0]
+        >>> corpus_bleu(np.array([[*both, *both, 8.0, 8.0]]), 4).round(6).tolist()
+        [100.0]
+    """
+    correct, total = tallies[:, :order], tallies[:, _ORDERS : _ORDERS + order]
+    length, reference_length = tallies[:, -2], tallies[:, -1]
+    scores = bleu_scores(correct, total, length, reference_length, order)
+    return np.where((total > 0).all(axis=1), scores, 0.0)
+
+
+def _corpus_bleu_of(sums: Floats, *, order: int) -> Floats:
+    return corpus_bleu(sums[:, _ORDERS:], order)
 
 
 def _ready_bleu(context: ScorerContext) -> str | None:
@@ -193,16 +232,16 @@ def _open_bleu(context: ScorerContext) -> Scorer:
         total = np.column_stack([order_counts.totals[pairs.response] for order_counts in counts])
         length = sequences.lengths[pairs.response]
         nearest = _nearest(length, sequences.lengths[pairs.reference], pairs.owner)
-        return np.column_stack(
-            [bleu_scores(correct, total, length, nearest, n) for n in range(1, _ORDERS + 1)]
-        )
+        scores = [bleu_scores(correct, total, length, nearest, n) for n in range(1, _ORDERS + 1)]
+        return np.column_stack([*scores, correct, total, length, nearest])
 
     tokens = f"{metric.tokenizer.signature()}@sacrebleu-{version('sacrebleu')}"
-    signature = f"dialens,case:{_case(lowercase)},eff:yes,tok:{tokens},smooth:exp"
-    return _Overlap(f"{signature},checked against sacrebleu", work)
+    signature = f"dialens,case:{case(lowercase)},tok:{tokens},smooth:exp"
+    return Overlap(f"{signature},checked against sacrebleu", work)
 
 
-def _case(lowercase: bool) -> str:  # noqa: FBT001
+def case(lowercase: bool) -> str:  # noqa: FBT001
+    """How a signature says whether case counts."""
     return "lc" if lowercase else "mixed"
 
 
@@ -211,32 +250,6 @@ def _nearest(length: Ints, references: Ints, owner: Ints) -> Ints:
     order = np.lexsort((references, np.abs(references - length[owner]), owner))
     first = np.flatnonzero(np.diff(owner[order], prepend=-1))
     return references[order][first]
-
-
-def _open_chrf(context: ScorerContext) -> Scorer:
-    lowercase = yes_or_no(context, "chrf", "lowercase", "no")
-
-    def work(pairs: Pairs) -> Floats:
-        texts = (text.lower() if lowercase else text for text in pairs.texts)
-        spelled = ["".join(text.split()) for text in texts]
-        left = pairs.response[pairs.owner]
-        precision = np.zeros(len(left))
-        recall = np.zeros(len(left))
-        orders = np.zeros(len(left))
-        for counts in count_ngrams(Sequences.of_characters(spelled), _CHARACTERS):
-            matched = shared(counts, left, pairs.reference).astype(np.float64)
-            own, theirs = counts.totals[left], counts.totals[pairs.reference]
-            both = (own > 0) & (theirs > 0)
-            precision += np.where(both, matched / np.maximum(own, 1), 0.0)
-            recall += np.where(both, matched / np.maximum(theirs, 1), 0.0)
-            orders += both
-        precision, recall = ratio(precision, orders), ratio(recall, orders)
-        factor = _BETA**2
-        f = ratio((1 + factor) * precision * recall, factor * precision + recall)
-        return pairs.best(100 * f)[:, None]
-
-    signature = f"dialens,case:{_case(lowercase)},eff:yes,nc:{_CHARACTERS},nw:0,space:no"
-    return _Overlap(f"{signature},checked against sacrebleu", work)
 
 
 def _open_rouge(context: ScorerContext) -> Scorer:
@@ -258,7 +271,7 @@ def _open_rouge(context: ScorerContext) -> Scorer:
         columns.append(_f1(common, sequences.lengths[left], sequences.lengths[right]))
         return pairs.best(np.column_stack(columns))
 
-    return _Overlap(f"{signature},checked against rouge-score", work)
+    return Overlap(f"{signature},checked against rouge-score", work)
 
 
 def _f1(matched: Ints, own: Ints, theirs: Ints) -> Floats:
@@ -288,10 +301,30 @@ BLEU = Family(
             else "Words shared with the references (sentence BLEU of single words)",
             (0.0, 100.0),
             label=f"BLEU-{n}",
+            uses={"eff": "yes"},
             headline=111 if n == _ORDERS else None,
         )
         for n in range(1, _ORDERS + 1)
+    )
+    + tuple(
+        Output(
+            f"corpus_bleu_{n}",
+            f"Words and phrases of up to {n} words shared with the references, counted over all "
+            "replies together"
+            if n > 1
+            else "Words shared with the references, counted over all replies together",
+            (0.0, 100.0),
+            levels=("agent", "system"),
+            of_sums=partial(_corpus_bleu_of, order=n),
+            label=f"BLEU-{n} of all replies",
+            uses={"eff": "no"},
+        )
+        for n in range(1, _ORDERS + 1)
     ),
+    tallies=2 * _ORDERS + 2,
+    whole=True,
+    scores_silence=True,
+    version=2,  # 1 left out replies that say nothing
     open=_open_bleu,
     ready=_ready_bleu,
     needs=("reference",),
@@ -300,27 +333,6 @@ BLEU = Family(
         "tokenize": "one of sacrebleu's tokenizers (13a)",
     },
     citation="Papineni et al. 2002, doi:10.3115/1073083.1073135; Post 2018, W18-6319",
-    reads=("reference",),
-    groups=("overlap",),
-    cached=False,
-)
-
-CHRF = Family(
-    name="chrf",
-    label="chrF",
-    outputs=(
-        Output(
-            "chrf",
-            "Characters and their n-grams shared with a reference (chrF2)",
-            (0.0, 100.0),
-            label="chrF",
-            headline=113,
-        ),
-    ),
-    open=_open_chrf,
-    needs=("reference",),
-    options={"lowercase": "yes to ignore case (no)"},
-    citation="Popović 2015, doi:10.18653/v1/W15-3049",
     reads=("reference",),
     groups=("overlap",),
     cached=False,
@@ -342,6 +354,8 @@ ROUGE = Family(
             headline=110,
         ),
     ),
+    scores_silence=True,
+    version=2,  # 1 left out replies that say nothing
     open=_open_rouge,
     ready=lambda _: lacking_packages("rouge_score", extra="overlap"),
     needs=("reference",),
@@ -352,8 +366,5 @@ ROUGE = Family(
     cached=False,
 )
 
-FAMILIES = (BLEU, CHRF, ROUGE)
-
-
 PLACE = 100
-METRICS = FAMILIES
+METRICS = (BLEU, ROUGE)

@@ -6,7 +6,7 @@ import numpy as np
 
 from dialens.metrics._family import Family, Output, ScorerContext, Unit
 from dialens.metrics._pace import paced
-from dialens.metrics._state import Floats
+from dialens.metrics._state import Floats, ratio
 from dialens.metrics.families._causal import (
     dialogue_ids,
     fitted,
@@ -27,7 +27,7 @@ WHAT = "a causal language model such as DialoGPT-medium or gpt2"
 
 
 class PerplexityScorer:
-    """One number: the inverse geometric mean of the probabilities of the reply's tokens.
+    """Two numbers: the negative log-likelihood of the reply's tokens, and how many there are.
 
     Turns are ended by the tokenizer's end of text, as DialoGPT reads them; a reply without context
     begins after one such token. Too long a context loses its beginning.
@@ -55,9 +55,21 @@ class PerplexityScorer:
         ]
         total = log_likelihoods(self._loaded, asked, paced(advance, len(units), len(asked)))
         counts = np.array([len(continuation.asked) for continuation in asked], dtype=float)
-        means = np.divide(total, counts, out=np.full(len(units), np.nan), where=counts > 0)
-        result: Floats = np.exp(-means)[:, None]
-        return result
+        tallies: Floats = np.column_stack([-total, counts])
+        tallies[counts == 0] = np.nan
+        return tallies
+
+
+def perplexity(tallies: Floats) -> Floats:
+    """The inverse geometric mean of the probabilities of all tokens, whatever reply they are of.
+
+    Examples:
+        >>> perplexity(np.array([[np.log(8), 3.0]])).round(6).tolist()
+        [2.0]
+    """
+    surprise, tokens = tallies.T
+    result: Floats = np.exp(ratio(surprise, tokens))
+    return result
 
 
 def ready(context: ScorerContext) -> str | None:
@@ -78,8 +90,12 @@ FAMILY = Family(
             "How surprised a causal language model is by the reply after its context",
             (1.0, None),
             higher_is_better=False,
+            of_sums=perplexity,
         ),
     ),
+    whole=True,
+    tallies=2,
+    version=2,  # 1 averaged the perplexities of replies
     open=open_scorer,
     ready=ready,
     reads=("context",),
