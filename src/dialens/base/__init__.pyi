@@ -1,4 +1,5 @@
 from ._allocator import ALLOCATOR, keep_freed_memory
+from ._budget import Budget, Limits, OverBudget, RunningBudget, Spent, exceeded
 from ._display import html_table, text_table
 from ._errors import DialensError, DialensWarning, did_you_mean, first_line, not_written
 from ._estimate import Estimate
@@ -40,15 +41,20 @@ __all__ = [
     "FILES",
     "RUN",
     "Advance",
+    "Budget",
     "DialensError",
     "DialensWarning",
     "Estimate",
     "FileProblem",
     "InvalidFile",
+    "Limits",
+    "OverBudget",
     "Recorder",
     "Registry",
     "RetryPolicy",
     "RunRecord",
+    "RunningBudget",
+    "Spent",
     "StepChain",
     "TableSink",
     "atomic_file",
@@ -58,6 +64,7 @@ __all__ = [
     "did",
     "did_you_mean",
     "duration",
+    "exceeded",
     "first_line",
     "html_table",
     "in_brackets",

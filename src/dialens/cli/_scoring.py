@@ -35,6 +35,7 @@ from dialens.metrics import (
     fit_to_language,
     forecast,
     make_plan,
+    partial_note,
     score_into,
     write_places,
 )
@@ -172,7 +173,7 @@ def score_to(
                     run=recorder.record(),
                     resources=resources,
                     seed=resources.seed,
-                    remarks=_remarks(language, notes),
+                    remarks=_remarks(language, notes, partial_note(scores)),
                 )
                 drawn = write_asked(summary, scratch / FIGURES, figures)
         write_score_tables(scores, scratch, csv=csv)
@@ -181,14 +182,17 @@ def score_to(
             write_rejects(intake, scratch / "rejects.jsonl")
         shutil.rmtree(spool, ignore_errors=True)
     if not quiet:
-        _print(Scores.open(output), summary, output, intake, asked, _remarks(language, notes))
+        scores = Scores.open(output)
+        told = _remarks(language, notes, partial_note(scores))
+        _print(scores, summary, output, intake, asked, told)
         print_figures(output / FIGURES, drawn)
         if context.models.size == "default" and not has_larger_models():
             print(f"Models: the small ones. Those that did better on engagement: {GET_LARGER}")
 
 
-def _remarks(language: OtherLanguage | None, judges: Sequence[str]) -> list[Remark]:
+def _remarks(language: OtherLanguage | None, judges: Sequence[str], partial: str) -> list[Remark]:
     made = [Remark("Judges", note) for note in judges]
+    made += [Remark("Broken off", partial)] if partial else []
     if language is None:
         return made
     title = "Not in English" if language.agents else "Not all in English"

@@ -7,6 +7,7 @@ from ._fetching import local_file, remote_address
 from ._intake import Intake, OnError, RecordError, message
 from ._names import agent_labels
 from ._opening import read
+from ._partial import PARTIAL, partial_dialogs
 from ._reading import Reader, RecordReader
 from ._reasoning import split_reasoning
 from ._roles import role_of
@@ -18,6 +19,7 @@ __all__ = [
     "DAMAGE",
     "LEVELS",
     "MAGIC_BYTES",
+    "PARTIAL",
     "RATER_KINDS",
     "RATINGS",
     "REFERENCES",
@@ -51,6 +53,7 @@ __all__ = [
     "local_file",
     "message",
     "packing_of",
+    "partial_dialogs",
     "read",
     "remote_address",
     "role_of",

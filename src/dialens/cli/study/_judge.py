@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Column
 
-from dialens.base import DialensError, counted, duration, listed, progress
+from dialens.base import DialensError, Spent, counted, duration, exceeded, listed, progress
 from dialens.cli._options import shown
 from dialens.cli._terminal import plain_console, plain_table
 from dialens.cli.study._database import StudyPath
@@ -227,15 +227,8 @@ def _show_plan(plan: "JudgePlan", costs: Sequence["PlannedCosts"], at_once: int)
 
 
 def _show_budget(plan: "JudgePlan", requests: int, tokens: int, costs: Sequence[float]) -> None:
-    most = plan.judges.budget
-    pairs = (
-        ("requests", requests, most.requests),
-        ("tokens", tokens, most.tokens),
-        ("cost", sum(costs), most.cost),
-    )
-    for name, sought, allowed in pairs:
-        if allowed is not None and sought > allowed:
-            print(f"! That is more than budget.{name} allows ({allowed:g}): asking stops there.")
+    for name, allowed in exceeded(plan.judges.budget, Spent(requests, tokens, sum(costs))):
+        print(f"! That is more than budget.{name} allows ({allowed:g}): asking stops there.")
 
 
 def _who(plan: "JudgePlan") -> str:
