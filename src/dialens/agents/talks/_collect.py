@@ -256,7 +256,7 @@ class _Collector:
             used = self.estimates.used(who, said, turn)
             self.estimates.learn(who, turn)
         except AgentError as error:
-            used = Spent(error.attempts)
+            used = Spent(error.attempts if who.is_model else 0)
             raise
         finally:
             self.budget.settle(foreseen, used)

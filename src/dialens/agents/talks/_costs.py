@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from dialens.agents._agent import Role
 from dialens.agents._prices import prices_of, tokens_of
 from dialens.agents._registry import kind_named
-from dialens.agents.talks._journal import Conversation, RecordedTurn
+from dialens.agents.talks._journal import Conversation, Failure, RecordedTurn
 from dialens.agents.talks._plan import CollectionPlan, OpenAgent, OpenPlan, PlannedConversation
 from dialens.base import DialensError, Spent
 
@@ -78,13 +78,17 @@ class Estimates:
         return self._own[who.label] + sum(one + _TOKENS_A_MESSAGE for one in messages)
 
     def foreseen(self, who: OpenAgent, said: Sequence[RecordedTurn]) -> Spent:
-        """The most that the next request to an agent takes."""
+        """The most that the next request to an agent takes; nothing where it is no model."""
+        if not who.is_model:
+            return Spent()
         read = self.read(who, [tokens_of(who.agent, turn.text) for turn in said])
         written = self.longest(who)
         return Spent(1, read + written, _cost(who, read, written) or 0.0)
 
     def used(self, who: OpenAgent, said: Sequence[RecordedTurn], turn: RecordedTurn) -> Spent:
         """What a reply took, by the server's account, else about."""
+        if not who.is_model:
+            return Spent()
         read, written, cost = turn.tokens_in, turn.tokens_out, turn.cost
         if read is None:
             read = self.read(who, [tokens_of(who.agent, one.text) for one in said])
@@ -107,15 +111,20 @@ class Estimates:
                     spent.add(self.used(who, conversation.turns[:number], turn))
                     self.learn(who, turn)
             if conversation.failure is not None:
-                spent.add(Spent(conversation.failure.attempts))
+                spent.add(self.in_vain(conversation.failure, sides.values()))
         return spent
+
+    def in_vain(self, failure: Failure, sides: Iterable[OpenAgent]) -> Spent:
+        """Requests of a try that failed."""
+        models = {who.label for who in sides if who.is_model}
+        return Spent(failure.attempts if failure.who in models else 0)
 
 
 def refuse_unpriced(plan: CollectionPlan, opened: OpenPlan) -> None:
     """Refuse a limit of cost where a price is not known: it could not be kept."""
     if plan.budget.cost is None:
         return
-    for who in opened.speaking:
+    for who in opened.models:
         if prices_of(who.agent, who.spec.kind) is None:
             raise DialensError(
                 f"A limit of cost cannot be kept: the prices of {who.label} are not known. Set "
@@ -147,7 +156,7 @@ def planned_use(
         before = there.get(one.dialog)
         if before is None or before.failure is not None:
             _foresee(one, before, plan.first, estimates, uses)
-    for who in opened.speaking:
+    for who in opened.models:
         use = uses.get(who.label)
         if use is not None:
             use.cost = _cost(who, use.tokens_in, use.tokens_out)
@@ -174,11 +183,12 @@ def _foresee(
     while len(said) < planned.turns:
         role = first if role is None else _other(role)
         who = sides[role]
-        use = uses.setdefault(who.label, PlannedUse(who.label))
         written = estimates.usual(who)
-        use.requests += 1
-        use.tokens_in += estimates.read(who, said)
-        use.tokens_out += written
+        if who.is_model:
+            use = uses.setdefault(who.label, PlannedUse(who.label))
+            use.requests += 1
+            use.tokens_in += estimates.read(who, said)
+            use.tokens_out += written
         said.append(written)
 
 
@@ -190,7 +200,7 @@ def _taken_up(conversation: Conversation, there: dict[str, Conversation]) -> boo
 def _take_time(opened: OpenPlan, uses: dict[str, PlannedUse]) -> None:
     """The minutes that limits make it take; agents of one account share a limit."""
     together: dict[int, list[OpenAgent]] = defaultdict(list)
-    for who in opened.speaking:
+    for who in opened.models:
         limit = getattr(who.agent, "limit", None)
         if limit is not None and who.label in uses:
             together[id(limit)].append(who)

@@ -129,6 +129,11 @@ class OpenAgent:
     label: str
     identity: str
 
+    @property
+    def is_model(self) -> bool:
+        """Whether it finds its words itself: no person, and nothing that was written before."""
+        return self.spec.kind not in (*_BEGIN_THEMSELVES, _CONTEXTS)
+
 
 @dataclass(frozen=True)
 class PlannedConversation:
@@ -198,10 +203,9 @@ class OpenPlan:
     conversations: tuple[PlannedConversation, ...]
 
     @property
-    def speaking(self) -> list[OpenAgent]:
-        """Those who are asked for replies, each once; contexts were spoken before."""
-        everybody = (*self.agents, *self.partners)
-        return list({id(who): who for who in everybody if who.spec.kind != _CONTEXTS}.values())
+    def models(self) -> list[OpenAgent]:
+        """Those who are asked for replies and may take something for it, each once."""
+        return list({id(w): w for w in (*self.agents, *self.partners) if w.is_model}.values())
 
     def close(self) -> None:
         """End processes and close connections."""
