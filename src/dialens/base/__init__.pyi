@@ -4,6 +4,7 @@ from ._display import html_table, text_table
 from ._errors import DialensError, DialensWarning, did_you_mean, first_line, not_written
 from ._estimate import Estimate
 from ._http import RetryPolicy, not_sent, retry_after, send_with_retry
+from ._interrupts import hear_interrupts
 from ._one_thread import one_thread
 from ._progress import Advance, progress
 from ._registry import Registry
@@ -66,6 +67,7 @@ __all__ = [
     "duration",
     "exceeded",
     "first_line",
+    "hear_interrupts",
     "html_table",
     "in_brackets",
     "interval",

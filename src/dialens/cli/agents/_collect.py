@@ -18,7 +18,7 @@ from dialens.agents.talks import (
 )
 from dialens.agents.talks import collect as collect_talks
 from dialens.base import DialensError, progress
-from dialens.cli._options import Force, shown
+from dialens.cli._options import Force, shown, told_if_stopped
 from dialens.cli.agents._collect_words import show_done, show_failures, show_plan
 from dialens.cli.agents._options import Settings, agents_extra, with_settings
 from dialens.cli.agents._pilot import show_pilot
@@ -236,24 +236,16 @@ def _collect(
         if plan.with_people
         else progress("Collecting", total=_count(plan), unit="dialogs")
     )
-    try:
-        with bar as advance:
-            return collect_talks(
-                plan,
-                output,
-                workers=workers,
-                fresh=fresh,
-                force=force,
-                keep_partial=keep_partial,
-                advance=advance,
-            )
-    except KeyboardInterrupt:
-        if work_folder(output).exists():
-            print(
-                f"\nStopped. Dialogues that had ended are kept in {shown(work_folder(output))}; "
-                "the same command resumes from there."
-            )
-        raise
+    with told_if_stopped("Dialogues that had ended are", work_folder(output)), bar as advance:
+        return collect_talks(
+            plan,
+            output,
+            workers=workers,
+            fresh=fresh,
+            force=force,
+            keep_partial=keep_partial,
+            advance=advance,
+        )
 
 
 def _count(plan: CollectionPlan) -> int:
