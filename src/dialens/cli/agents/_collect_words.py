@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
+import polars as pl
 from rich.table import Table
 
 from dialens.agents import KINDS
@@ -38,10 +39,11 @@ def show_plan(plan: CollectionPlan, target: Path | None, pilot: Path | None) -> 
         uses, spent = planned_use(plan, opened, tries)
         _show_dialogues(plan, opened)
         if collected is not None:
-            there = int(collected.manifest["counts"]["dialogs"])
+            there = collected.turns.select(pl.col("dialog").n_unique()).collect().item()
             left = len(opened.conversations) - there
-            print(f"{counted(there, 'dialogue')} are there already; {left:,} are left.")
-        _show_uses(uses)
+            print(f"{counted(there, 'dialogue is', 'dialogues are')} there already, {left:,} left.")
+        if uses:
+            _show_uses(uses)
         _show_budget(plan.budget, uses, spent)
         show_planned(plan, opened, pilot or collected)
         print("Nobody was asked.")

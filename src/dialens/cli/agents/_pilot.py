@@ -62,11 +62,11 @@ def _without_data(apart: int, pairs: int) -> str:
     Examples:
         >>> told = _without_data(20, 20)
         >>> told[:89]
-        '20 dialogues an agent find a difference of 0.91 standard deviations in four of five cases'
+        '20 dialogues an agent find a difference of 0.93 standard deviations in four of five cases'
         >>> told[-50:]
-        'within them). For 0.5, 64 are needed, or 34 pairs.'
+        'within them). For 0.5, 65 are needed, or 35 pairs.'
         >>> _without_data(4, 4)[-56:]
-        'For 0.5 standard deviations, 64 are needed, or 34 pairs.'
+        'For 0.5 standard deviations, 65 are needed, or 35 pairs.'
     """
     found, within = found_with(apart, paired=False), found_with(pairs, paired=True)
     effect = _smaller(found)
