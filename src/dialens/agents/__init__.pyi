@@ -11,6 +11,7 @@ from ._agent import (
     Wish,
     streamed,
 )
+from ._prices import prices_of, tokens_of
 from ._registry import Kind, agent_kinds, kind_named, make_agent, parse_agent, seen_from
 from ._settings import Value, label_of, read_value
 
@@ -32,7 +33,9 @@ __all__ = [
     "label_of",
     "make_agent",
     "parse_agent",
+    "prices_of",
     "read_value",
     "seen_from",
     "streamed",
+    "tokens_of",
 ]

@@ -1,8 +1,10 @@
 from ._allocator import ALLOCATOR, keep_freed_memory
+from ._budget import Budget, Limits, OverBudget, RunningBudget, Spent, exceeded
 from ._display import html_table, text_table
 from ._errors import DialensError, DialensWarning, did_you_mean, first_line, not_written
 from ._estimate import Estimate
 from ._http import RetryPolicy, not_sent, retry_after, send_with_retry
+from ._interrupts import hear_interrupts
 from ._one_thread import one_thread
 from ._progress import Advance, progress
 from ._registry import Registry
@@ -40,15 +42,20 @@ __all__ = [
     "FILES",
     "RUN",
     "Advance",
+    "Budget",
     "DialensError",
     "DialensWarning",
     "Estimate",
     "FileProblem",
     "InvalidFile",
+    "Limits",
+    "OverBudget",
     "Recorder",
     "Registry",
     "RetryPolicy",
     "RunRecord",
+    "RunningBudget",
+    "Spent",
     "StepChain",
     "TableSink",
     "atomic_file",
@@ -58,7 +65,9 @@ __all__ = [
     "did",
     "did_you_mean",
     "duration",
+    "exceeded",
     "first_line",
+    "hear_interrupts",
     "html_table",
     "in_brackets",
     "interval",

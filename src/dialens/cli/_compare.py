@@ -39,7 +39,7 @@ from dialens.cli._tables_and_figures import (
     print_figures,
     write_asked,
 )
-from dialens.metrics import MetricCard, Scores
+from dialens.metrics import MetricCard, Scores, partial_note
 from dialens.report import comparison_lines, run_facts, write_comparison
 
 _TABLE = "comparison.parquet"
@@ -153,6 +153,8 @@ def compare(
     if quiet:
         return
     print(*comparison_lines(table, cards), sep="\n")
+    if broken_off := partial_note(joined.scores if joined else first):
+        print(broken_off)
     if joined:
         for note in _notes(joined, level):
             print(note)

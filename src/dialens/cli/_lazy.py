@@ -7,6 +7,8 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from dialens.base import hear_interrupts
+
 
 def lazy_app(summary: str, commands: Mapping[str, tuple[str, str]], **settings: Any) -> typer.Typer:
     """A group of commands.
@@ -59,5 +61,8 @@ class LazyCommand(TyperCommand):
     def make_context(
         self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any
     ) -> Any:
-        """Import the command, and let it read its arguments."""
-        return self.loaded().make_context(info_name, args, parent, **extra)
+        """Import the command, and let it read its arguments; from then on Ctrl-C is heard."""
+        context = self.loaded().make_context(info_name, args, parent, **extra)
+        if not context.resilient_parsing:  # which only completes words
+            hear_interrupts()
+        return context

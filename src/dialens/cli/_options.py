@@ -278,6 +278,26 @@ def shown(path: Path) -> str:
 
 
 @contextmanager
+def told_if_stopped(what: str, place: Path) -> Iterator[None]:
+    """Say after Ctrl-C what is kept where, and that the same command resumes from there.
+
+    Examples:
+        >>> from contextlib import suppress
+        >>> with suppress(KeyboardInterrupt), told_if_stopped("Dialogues are", Path("/")):
+        ...     raise KeyboardInterrupt
+        <BLANKLINE>
+        Stopped. Dialogues are kept in /; the same command resumes from there.
+    """
+    try:
+        yield
+    except KeyboardInterrupt:
+        if place.exists():
+            kept = f"{what} kept in {shown(place)}"
+            print(f"\nStopped. {kept}; the same command resumes from there.")
+        raise
+
+
+@contextmanager
 def extra(what: str, name: str) -> Iterator[None]:
     """Turn a missing package of an extra into an error that says how to get it.
 

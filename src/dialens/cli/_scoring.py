@@ -37,6 +37,7 @@ from dialens.metrics import (
     fit_to_language,
     forecast,
     make_plan,
+    partial_note,
     score_into,
     write_places,
 )
@@ -169,7 +170,8 @@ def score_to(
         with recorder.step("trait profile"):
             write_trait_profile(scores, scratch, seed=resources.seed)
             write_places(scores, scratch)
-        remarks = [*_remarks(language, notes), *_on_cut_off(cut_off, left_out=whole_turns)]
+        remarks = _remarks(language, notes, partial_note(scores))
+        remarks += _on_cut_off(cut_off, left_out=whole_turns)
         reasons = [reject.reason for reject in intake.rejects]
         facts = run_facts(corpus=corpus, scores=scores, resources=resources)
         recorder.observe(**facts, rejected=reasons)
@@ -198,8 +200,9 @@ def score_to(
             print(f"Models: the small ones. Those that did better on engagement: {GET_LARGER}")
 
 
-def _remarks(language: OtherLanguage | None, judges: Sequence[str]) -> list[Remark]:
+def _remarks(language: OtherLanguage | None, judges: Sequence[str], partial: str) -> list[Remark]:
     made = [Remark("Judges", note) for note in judges]
+    made += [Remark("Broken off", partial)] if partial else []
     if language is None:
         return made
     title = "Not in English" if language.agents else "Not all in English"

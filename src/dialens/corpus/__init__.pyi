@@ -8,6 +8,7 @@ from ._intake import Intake, OnError, RecordError, message
 from ._marks import FINISH, CutOff, cut_off_turns, is_cut_off, silences
 from ._names import agent_labels
 from ._opening import read
+from ._partial import PARTIAL, partial_dialogs
 from ._reading import Reader, RecordReader
 from ._reasoning import split_reasoning
 from ._roles import role_of
@@ -20,6 +21,7 @@ __all__ = [
     "FINISH",
     "LEVELS",
     "MAGIC_BYTES",
+    "PARTIAL",
     "RATER_KINDS",
     "RATINGS",
     "REFERENCES",
@@ -56,6 +58,7 @@ __all__ = [
     "local_file",
     "message",
     "packing_of",
+    "partial_dialogs",
     "read",
     "remote_address",
     "role_of",

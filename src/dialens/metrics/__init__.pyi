@@ -10,6 +10,7 @@ from ._given import GIVEN, NOT_THERE, given_metric
 from ._headlines import headline_metrics
 from ._language import OtherLanguage, english_only, fit_to_language
 from ._model_choice import SIZES, TASKS, ModelChoice
+from ._partial import partial_note
 from ._parts import ScoringPlan
 from ._placing import PLACES, PlaceAmong, place_agents, place_values, write_places
 from ._reference import PEOPLE, REFERENCE, SYSTEMS, References, bands_of, reference_values
@@ -83,6 +84,7 @@ __all__ = [
     "metrics",
     "named",
     "open_scorers",
+    "partial_note",
     "place_agents",
     "place_values",
     "reference_values",

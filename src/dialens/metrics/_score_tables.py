@@ -50,8 +50,13 @@ def long(part: Part, signatures: Mapping[str, str]) -> pl.DataFrame:
     return pl.concat([SCORES.to_frame(), *frames])
 
 
-def state_table(part: Part) -> pl.DataFrame:
-    """The sums behind the dialogues of a part, a column a number."""
+def state_table(part: Part, partial: pl.Series) -> pl.DataFrame:
+    """The sums behind the dialogues of a part, a column a number.
+
+    Args:
+        part: Of a run.
+        partial: The ids of dialogues that broke off.
+    """
     state = part.state
     assert state is not None
     assert part.contexts is not None
@@ -61,9 +66,9 @@ def state_table(part: Part) -> pl.DataFrame:
             columns |= {
                 f"{side}|{name}|{column}": rows[:, column] for column in range(rows.shape[1])
             }
-    return part.units.select(*UNITS[:3]).hstack(
-        [part.contexts, *(pl.Series(name, numbers) for name, numbers in columns.items())]
-    )
+    broke_off = part.units["dialog"].is_in(partial.implode()).alias("partial")
+    numbers = (pl.Series(name, values) for name, values in columns.items())
+    return part.units.select(*UNITS[:3]).hstack([part.contexts, broke_off, *numbers])
 
 
 def dialog_table(part: Part) -> pl.DataFrame:

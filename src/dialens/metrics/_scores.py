@@ -42,7 +42,7 @@ STATES = "states.parquet"
 DIALOGS = "dialogs.parquet"
 POSITIONS = "positions.parquet"
 METRICS = "metrics.json"
-LAYOUT = 3
+LAYOUT = 4
 """Raised when the files of a folder of scores change their form."""
 
 _FUNCTIONS = ("make", "scored_by")

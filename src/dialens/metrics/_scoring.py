@@ -10,7 +10,7 @@ import polars as pl
 from polars.io.plugins import register_io_source
 
 from dialens.base import DialensError, DialensWarning, TableSink
-from dialens.corpus import LEVELS, Corpus
+from dialens.corpus import LEVELS, Corpus, partial_dialogs
 from dialens.metrics._card import MetricCard, Resources
 from dialens.metrics._engine import open_scorers, score_parts
 from dialens.metrics._language import fit_to_language
@@ -89,10 +89,11 @@ def score(
             frame = frame if predicate is None else frame.filter(predicate)
             yield frame if columns is None else frame.select(columns)
 
+    partial = partial_dialogs(corpus.turns)
     of_dialogs = [part for part in kept if part.level == "dialog"]
     return Scores(
         register_io_source(table, schema=SCORES),
-        pl.concat([state_table(part) for part in of_dialogs]).lazy(),
+        pl.concat([state_table(part, partial) for part in of_dialogs]).lazy(),
         pl.concat([dialog_table(part) for part in of_dialogs]).lazy(),
         pl.concat([long(part, signatures) for part in kept if part.level == "position"]),
         scored,
@@ -118,6 +119,7 @@ def score_into(
     signatures = {metric.name: metric.signature for metric in plan.metrics}
     folder.mkdir(parents=True, exist_ok=True)
     positions = [SCORES.to_frame()]
+    partial = partial_dialogs(corpus.turns)
     states: TableSink | None = None
     dialogs: TableSink | None = None
     with ExitStack() as stack:
@@ -128,7 +130,7 @@ def score_into(
             elif part.level in levels:
                 table.write(long(part, signatures))
             if part.level == "dialog":
-                rows, values = state_table(part), dialog_table(part)
+                rows, values = state_table(part, partial), dialog_table(part)
                 if states is None or dialogs is None:
                     states = stack.enter_context(TableSink(folder / STATES, rows.schema))
                     dialogs = stack.enter_context(TableSink(folder / DIALOGS, values.schema))

@@ -1,9 +1,9 @@
 """Taking part over HTTP: the same raters, through a server, in JSON, with a cookie of their own."""
 
+import threading
 import time
 import uuid
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 import httpx
 
-from dialens.base import DialensError, RetryPolicy, send_with_retry
+from dialens.base import DialensError, RetryPolicy, send_with_retry, work_through
 from dialens.studies._participation import BLOCKED, DECLINED, EXPIRED, FULL, LEFT, counted
 from dialens.studies._raters import RATER_HEADER, Rater, RaterReply
 from dialens.studies._study import Study
@@ -269,20 +269,24 @@ def simulate_over_http(
                 client, study, world.person(number), password=password, pace=pace
             )
 
-    outcomes, submitted, sent, known = [], 0, 0, 0
-    with ThreadPoolExecutor(max_workers=min(at_once, participants)) as pool:
-        waiting = [pool.submit(take_part, number) for number in range(1, participants + 1)]
-        try:
-            for done in as_completed(waiting):
-                outcome, submissions, requests = done.result()
-                outcomes.append(outcome)
-                submitted, sent = submitted + submissions, sent + requests
-                known += outcome == COMPLETED and not submissions
-                if advance:
-                    advance(1)
-        except BaseException:
-            pool.shutdown(cancel_futures=True)
-            raise
+    outcomes: list[str] = []
+    submitted, sent, known = 0, 0, 0
+    lock = threading.Lock()
+
+    def count(number: int) -> None:
+        nonlocal submitted, sent, known
+        outcome, submissions, requests = take_part(number)
+        with lock:
+            outcomes.append(outcome)
+            submitted, sent = submitted + submissions, sent + requests
+            known += outcome == COMPLETED and not submissions
+
+    work_through(
+        range(1, participants + 1),
+        count,
+        at_once=at_once,
+        ended=lambda: advance(1) if advance else None,
+    )
     return HttpParticipations(counted(outcomes), submitted, sent, known)
 
 

@@ -1,10 +1,11 @@
 from ._chat import Chat, add_to_corpus, refuse_foreign
-from ._collect import collect
+from ._collect import collect, so_far
 from ._collected import FAILURES, Collected
 from ._contexts import read_contexts
+from ._costs import PlannedUse, planned_use, refuse_unpriced
 from ._journal import work_folder
 from ._openings import read_openings
-from ._plan import CollectionPlan, Partners, open_plan, varied
+from ._plan import CollectionPlan, OpenPlan, Partners, open_plan, varied
 from ._plan_file import read_plan
 
 __all__ = [
@@ -12,14 +13,19 @@ __all__ = [
     "Chat",
     "Collected",
     "CollectionPlan",
+    "OpenPlan",
     "Partners",
+    "PlannedUse",
     "add_to_corpus",
     "collect",
     "open_plan",
+    "planned_use",
     "read_contexts",
     "read_openings",
     "read_plan",
     "refuse_foreign",
+    "refuse_unpriced",
+    "so_far",
     "varied",
     "work_folder",
 ]

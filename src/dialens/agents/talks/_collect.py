@@ -3,19 +3,23 @@
 import random
 import shutil
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
 from dialens.agents._agent import ENDED, AgentError, Message, Reply, Role
-from dialens.agents.talks._collected import Collected, write_collected
+from dialens.agents.talks._collected import Collected, collected_corpus, write_collected
+from dialens.agents.talks._costs import Estimates, refuse_unpriced
 from dialens.agents.talks._journal import (
+    INTERRUPTED,
     JOURNAL,
+    OVER_BUDGET,
     Conversation,
     Failure,
     Journal,
     RecordedTurn,
+    read_journal,
     resume_folder,
     work_folder,
 )
@@ -26,8 +30,16 @@ from dialens.agents.talks._plan import (
     Side,
     open_plan,
 )
-from dialens.base import Advance, DialensError, work_through
-from dialens.corpus import is_corpus_folder
+from dialens.base import (
+    Advance,
+    Budget,
+    DialensError,
+    OverBudget,
+    RunningBudget,
+    Spent,
+    work_through,
+)
+from dialens.corpus import Corpus, is_corpus_folder
 
 Clock = Callable[[], datetime]
 
@@ -44,6 +56,7 @@ def collect(
     workers: int = 4,
     fresh: bool = False,
     force: bool = False,
+    keep_partial: bool = False,
     clock: Clock = now,
     advance: Advance | None = None,
 ) -> Collected:
@@ -52,7 +65,8 @@ def collect(
     A conversation is written to a journal as soon as it ends. A run that was interrupted resumes:
     only the rest takes place, and conversations that failed are tried again. Beside the corpus's
     own tables the folder holds `collected.jsonl` (what each reply took) and `failures.jsonl`, where
-    there are any.
+    there are any. Where the plan has a budget, asking stops before a request that could pass it:
+    the corpus holds what has come to its end, and a run with a larger one goes on from there.
 
     Args:
         plan: Who talks with whom.
@@ -60,6 +74,7 @@ def collect(
         workers: How many conversations take place at a time.
         fresh: Delete what an earlier run left, instead of resuming it.
         force: Replace a folder that was not collected.
+        keep_partial: Put what was said in conversations that failed into the corpus too, marked.
         clock: Returns the time.
         advance: Called with the number of conversations just done.
 
@@ -82,8 +97,9 @@ def collect(
     _refuse_foreign(target, force=force or fresh)
     opened = open_plan(plan)
     try:
+        refuse_unpriced(plan, opened)
         with Journal(resume_folder(target, fresh=fresh)) as journal:
-            before = _finished(journal, opened, target)
+            before = _finished(journal.conversations, opened, target)
             if advance:
                 advance(len(before))
             waiting = [one for one in opened.conversations if one.dialog not in before]
@@ -91,8 +107,18 @@ def collect(
                 # Who sits at the terminal must not see from the order with whom they talk.
                 random.Random(plan.seed).shuffle(waiting)
             collector = _Collector(plan, journal, clock, advance or (lambda count: None))
+            collector.begin(opened)
             collector.run(waiting, workers)
-            done = write_collected(plan, opened, journal, target, len(before), force=force or fresh)
+            done = write_collected(
+                plan,
+                opened,
+                journal,
+                target,
+                len(before),
+                stopped=collector.stopped,
+                keep_partial=keep_partial,
+                force=force or fresh,
+            )
     finally:
         opened.close()
     shutil.rmtree(work_folder(target), ignore_errors=True)
@@ -109,17 +135,33 @@ def _refuse_foreign(target: Path, *, force: bool) -> None:
         )
 
 
-def _finished(journal: Journal, opened: OpenPlan, target: Path) -> set[str]:
+def so_far(opened: OpenPlan, target: Path) -> tuple[list[Conversation], Corpus | None]:
+    """What earlier runs of a plan left: all tries, and the conversations that came to their end.
+
+    Raises:
+        DialensError: If what is there is of another plan.
+    """
+    place = next((p for p in (work_folder(target), target) if (p / JOURNAL).is_file()), None)
+    if place is None:
+        return [], None
+    tries = read_journal(place / JOURNAL)
+    last = {one.dialog: one for one in tries}
+    return tries, collected_corpus(opened, last, _finished(last, opened, target))
+
+
+def _finished(
+    conversations: Mapping[str, Conversation], opened: OpenPlan, target: Path
+) -> set[str]:
     """Return the conversations that need no other try; another plan's are refused."""
     known = {planned.dialog: planned.fingerprint for planned in opened.conversations}
-    for dialog, conversation in journal.conversations.items():
+    for dialog, conversation in conversations.items():
         if known.get(dialog) != conversation.fingerprint:
             what = "is not in the plan" if dialog not in known else "took place with other settings"
             raise DialensError(
                 f"{target} was begun with another plan, agent or seed: the conversation "
                 f"{dialog!r} {what}. Name another place, or begin anew with --fresh."
             )
-    return {name for name, one in journal.conversations.items() if one.failure is None}
+    return {name for name, one in conversations.items() if one.failure is None}
 
 
 @dataclass
@@ -132,6 +174,18 @@ class _Collector:
     advance: Advance
     stop: threading.Event = field(default_factory=threading.Event)
     hopeless: dict[str, AgentError] = field(default_factory=dict)
+    stopped: str = ""
+    budget: RunningBudget = field(default_factory=lambda: RunningBudget(Budget(), Spent()))
+    estimates: Estimates = field(default_factory=Estimates)
+
+    def begin(self, opened: OpenPlan) -> None:
+        """Count what earlier runs used, where that is limited."""
+        if self.plan.budget == Budget():
+            return
+        planned = {one.dialog: one for one in opened.conversations}
+        tries = [*self.journal.earlier, *self.journal.conversations.values()]
+        used = self.estimates.used_before(tries, planned)
+        self.budget = RunningBudget(self.plan.budget, used)
 
     def run(self, planned: Sequence[PlannedConversation], workers: int) -> None:
         if self.plan.with_people:  # who sits at the terminal is asked where their keys are heard
@@ -148,19 +202,32 @@ class _Collector:
         )
 
     def _record(self, planned: PlannedConversation) -> None:
+        if self.stopped:
+            return  # there is nothing left to ask with
         conversation = self._converse(planned)
-        if not self.stop.is_set():
+        if not conversation.paused or any(turn.attempts for turn in conversation.turns):
             self.journal.add(conversation)
 
     def _converse(self, planned: PlannedConversation) -> Conversation:
         said = [RecordedTurn(one.role, one.text, self._time()) for one in planned.given]
+        before = self.journal.conversations.get(planned.dialog)
+        if before is not None and before.paused:
+            said = list(before.turns)
         sides = planned.sides
         failure = None
-        while len(said) < planned.turns and not self.stop.is_set():
+        while len(said) < planned.turns:
             role = _next_role(said, self.plan.first)
             side = sides[role]
+            if self.stop.is_set():
+                failure = Failure(side.label, len(said), INTERRUPTED, "interrupted", 0)
+                break
             try:
-                said.append(self._turn(side, role, said))
+                said.append(self._within_budget(planned, side, role, said))
+            except OverBudget:
+                self.stopped = self.budget.said()
+                why = f"the budget is used up ({self.stopped})"
+                failure = Failure(side.label, len(said), OVER_BUDGET, why, 0)
+                break
             except AgentError as error:
                 if error.kind == ENDED and any(turn.role == "agent" for turn in said):
                     break
@@ -171,6 +238,29 @@ class _Collector:
             if callable(ended):
                 ended(_seen_by(role, said))
         return Conversation(planned.dialog, planned.fingerprint, tuple(said), failure)
+
+    def _within_budget(
+        self, planned: PlannedConversation, side: Side, role: str, said: Sequence[RecordedTurn]
+    ) -> RecordedTurn:
+        """The next turn, if what it takes is left; what it took is counted."""
+        if self.plan.budget == Budget():
+            return self._turn(side, role, said)
+        if self.stopped:
+            raise OverBudget
+        who = planned.agent if role == "agent" else planned.partner
+        foreseen = self.estimates.foreseen(who, said)
+        self.budget.take(foreseen)
+        used = Spent()
+        try:
+            turn = self._turn(side, role, said)
+            used = self.estimates.used(who, said, turn)
+            self.estimates.learn(who, turn)
+        except AgentError as error:
+            used = Spent(error.attempts if who.is_model else 0)
+            raise
+        finally:
+            self.budget.settle(foreseen, used)
+        return turn
 
     def _turn(self, side: Side, role: str, said: Sequence[RecordedTurn]) -> RecordedTurn:
         if side.label in self.hopeless:

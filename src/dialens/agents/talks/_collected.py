@@ -1,7 +1,7 @@
 """Writes what was said and what it took as a corpus."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from dialens.agents.talks._journal import (
 )
 from dialens.agents.talks._plan import CollectionPlan, OpenAgent, OpenPlan, PlannedConversation
 from dialens.base import DialensError, atomic_folder
-from dialens.corpus import Dialogue, Turn, batches, write_corpus
+from dialens.corpus import PARTIAL, Corpus, Dialogue, Turn, batches, write_corpus
 
 WHOLE, CUT_OFF = "stop", "length"
 """How a reply ended: by itself, or at the most tokens."""
@@ -94,6 +94,9 @@ class Collected:
         before: Conversations of an earlier run.
         failures: Those that failed, by id.
         usage: What all of them took, by the label of who spoke.
+        partial: Conversations in the corpus that did not come to their end.
+        left: Conversations that are still to take place, or to come to their end.
+        stopped: The budget that was used up, in words; empty if none was.
     """
 
     folder: Path
@@ -102,6 +105,9 @@ class Collected:
     before: int
     failures: dict[str, Failure] = field(default_factory=dict)
     usage: dict[str, Usage] = field(default_factory=dict)
+    partial: int = 0
+    left: int = 0
+    stopped: str = ""
 
 
 def write_collected(
@@ -111,30 +117,74 @@ def write_collected(
     target: Path,
     before: int,
     *,
+    stopped: str,
+    keep_partial: bool,
     force: bool,
 ) -> Collected:
     """Write the corpus in the order of the plan, whatever order conversations ended in."""
     by_name = {planned.dialog: planned for planned in opened.conversations}
     names = sorted(by_name, key=lambda name: (by_name[name].agent.label, name))
-    ordered = {name: journal.conversations[name] for name in names}
-    failures = {name: one.failure for name, one in ordered.items() if one.failure is not None}
-    whole = [_dialogue(by_name[name], one) for name, one in ordered.items() if one.failure is None]
-    if not whole:
-        first = next(iter(failures.values()))
-        raise DialensError(
-            f"No conversation came to its end; all {len(failures):,} failed. The first, by "
-            f"{first.who}: {first.reason}"
-        )
-    earlier = [one for one in journal.tries if one is not journal.conversations[one.dialog]]
+    ordered = {n: journal.conversations[n] for n in names if n in journal.conversations}
+    failures = {
+        name: one.failure
+        for name, one in ordered.items()
+        if one.failure is not None and not one.paused
+    }
+    kept = [
+        _dialogue(by_name[name], one)
+        for name, one in ordered.items()
+        if one.failure is None or (keep_partial and _answered(one))
+    ]
+    whole = sum(one.failure is None for one in ordered.values())
+    if not kept:
+        raise DialensError(_why_nothing(failures, stopped))
+    earlier = journal.earlier
     usage = _usage([*earlier, *ordered.values()], by_name)
     source = _source(plan, opened, usage, failures)
     with atomic_folder(target, force=force) as scratch:
-        corpus = write_corpus(batches(whole), scratch, source=source)
+        corpus = write_corpus(batches(kept), scratch, source=source)
         write_journal(scratch / JOURNAL, [*earlier, *ordered.values()])
         if failures:
-            _write_failures(scratch / FAILURES, ordered, by_name)
-    turns: int = corpus.manifest["counts"]["turns"]
-    return Collected(target, len(whole), turns, before, failures, usage)
+            failed = {name: ordered[name] for name in failures}
+            _write_failures(scratch / FAILURES, failed, by_name)
+    return Collected(
+        target,
+        len(kept),
+        corpus.manifest["counts"]["turns"],
+        before,
+        failures,
+        usage,
+        partial=len(kept) - whole,
+        left=len(by_name) - whole - len(failures),
+        stopped=stopped,
+    )
+
+
+def collected_corpus(
+    opened: OpenPlan, conversations: Mapping[str, Conversation], finished: Collection[str]
+) -> Corpus | None:
+    """Those conversations that came to their end, in memory; None if there are none."""
+    by_name = {planned.dialog: planned for planned in opened.conversations}
+    made = [_dialogue(by_name[name], conversations[name]) for name in sorted(finished)]
+    return Corpus.of(made) if made else None
+
+
+def _why_nothing(failures: dict[str, Failure], stopped: str) -> str:
+    if stopped:
+        return (
+            f"The budget ({stopped}) was used up before a conversation came to its end. What was "
+            "said is kept: the same command with a larger budget goes on from there."
+        )
+    first = next(iter(failures.values()))
+    return (
+        f"No conversation came to its end; all {len(failures):,} failed. The first, by "
+        f"{first.who}: {first.reason}"
+    )
+
+
+def _answered(conversation: Conversation) -> bool:
+    """Whether the agent under study said anything of its own."""
+    return any(turn.role == "agent" and turn.attempts for turn in conversation.turns)
 
 
 def _dialogue(planned: PlannedConversation, conversation: Conversation) -> Dialogue:
@@ -152,6 +202,12 @@ def _dialogue(planned: PlannedConversation, conversation: Conversation) -> Dialo
         turn.role, turn.meta = "partner", {"opening": True}
     for turn, speaker in zip(given, planned.speakers, strict=False):
         turn.speaker = speaker
+    if conversation.failure is not None:
+        turns[-1].meta = {
+            **(turns[-1].meta or {}),
+            PARTIAL: True,
+            "reason": f"{conversation.failure.who}: {conversation.failure.reason}",
+        }
     return Dialogue(agent.agent.system, agent.agent.name, planned.dialog, turns)
 
 
@@ -217,19 +273,17 @@ def _source(
 
 
 def _write_failures(
-    path: Path, ordered: dict[str, Conversation], by_name: dict[str, PlannedConversation]
+    path: Path, failed: dict[str, Conversation], by_name: dict[str, PlannedConversation]
 ) -> None:
     with path.open("wb") as file:
-        for record in _failed(ordered, by_name):
+        for record in _failed(failed, by_name):
             file.write(msgspec.json.encode(record) + b"\n")
 
 
 def _failed(
-    ordered: dict[str, Conversation], by_name: dict[str, PlannedConversation]
+    failed: dict[str, Conversation], by_name: dict[str, PlannedConversation]
 ) -> Iterator[dict[str, Any]]:
-    for name, conversation in ordered.items():
-        if conversation.failure is None:
-            continue
+    for name, conversation in failed.items():
         planned = by_name[name]
         yield {
             "dialog": name,

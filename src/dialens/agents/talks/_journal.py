@@ -14,6 +14,9 @@ from dialens.base import DialensError, make_folder, take_lock
 JOURNAL = "collected.jsonl"
 _KIND = "dialens-agents-collected"
 
+OVER_BUDGET, INTERRUPTED = "over_budget", "interrupted"
+"""Kinds of failure that are nobody's: conversations that wait for the next run."""
+
 
 class RecordedTurn(msgspec.Struct, frozen=True, omit_defaults=True):
     """A turn of a conversation, when it was said, and what the reply took."""
@@ -54,6 +57,11 @@ class Conversation(msgspec.Struct, frozen=True, omit_defaults=True):
     fingerprint: str
     turns: tuple[RecordedTurn, ...]
     failure: Failure | None = None
+
+    @property
+    def paused(self) -> bool:
+        """Whether nobody failed: the next run goes on from what was said."""
+        return self.failure is not None and self.failure.kind in (OVER_BUDGET, INTERRUPTED)
 
 
 class _Head(msgspec.Struct):
@@ -104,6 +112,12 @@ class Journal:
     def __exit__(self, *_: object) -> None:
         """Close the file."""
         self._file.close()
+
+    @property
+    def earlier(self) -> list[Conversation]:
+        """Tries that were begun anew; those that were gone on with stand in the later ones."""
+        last = self.conversations
+        return [one for one in self.tries if one is not last[one.dialog] and not one.paused]
 
     def add(self, conversation: Conversation) -> None:
         """Write a conversation; it is on disk when this returns. The last one of an id counts."""

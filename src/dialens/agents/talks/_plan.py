@@ -12,13 +12,14 @@ from dialens.agents._registry import kind_named, make_agent
 from dialens.agents._settings import Value, agent_name, label_of
 from dialens.agents.talks._contexts import Context, ContextPartner
 from dialens.agents.talks._openings import OPENINGS
-from dialens.base import DialensError
+from dialens.base import Budget, DialensError
 
 Values = Sequence[Value] | Mapping[str, Value]
 """Of a setting: several, or several with names."""
 Partners = tuple[AgentSpec, ...] | Literal["each_other", "themselves"]
 
 HUMAN = "human"
+_CONTEXTS = "contexts"
 _BEGIN_THEMSELVES = (HUMAN, "script", "replay")
 _MOST = 1_000_000
 
@@ -39,6 +40,7 @@ class CollectionPlan:
         name: Of the collection.
         contexts: Conversations so far, each of which every agent answers once; then there are no
             partners.
+        budget: The most that may be used, over all runs.
 
     Examples:
         >>> CollectionPlan((AgentSpec("hred", ""), AgentSpec("thred", ""))).turns
@@ -54,6 +56,7 @@ class CollectionPlan:
     first: Role = "partner"
     name: str = "collected"
     contexts: tuple[Context, ...] = ()
+    budget: Budget = field(default_factory=Budget)
 
     def __post_init__(self) -> None:
         """Refuse what makes no conversation."""
@@ -126,6 +129,11 @@ class OpenAgent:
     label: str
     identity: str
 
+    @property
+    def is_model(self) -> bool:
+        """Whether it finds its words itself: no person, and nothing that was written before."""
+        return self.spec.kind not in (*_BEGIN_THEMSELVES, _CONTEXTS)
+
 
 @dataclass(frozen=True)
 class PlannedConversation:
@@ -193,6 +201,11 @@ class OpenPlan:
     agents: tuple[OpenAgent, ...]
     partners: tuple[OpenAgent, ...]
     conversations: tuple[PlannedConversation, ...]
+
+    @property
+    def models(self) -> list[OpenAgent]:
+        """Those who are asked for replies and may take something for it, each once."""
+        return list({id(w): w for w in (*self.agents, *self.partners) if w.is_model}.values())
 
     def close(self) -> None:
         """End processes and close connections."""
@@ -277,7 +290,7 @@ def _planned(
 def _answering(plan: CollectionPlan, agents: tuple[OpenAgent, ...]) -> OpenPlan:
     """Every agent answers every context once."""
     partner = OpenAgent(
-        AgentSpec("contexts", ""), ContextPartner(plan.contexts), "contexts", "contexts"
+        AgentSpec(_CONTEXTS, ""), ContextPartner(plan.contexts), "contexts", "contexts"
     )
     conversations = [
         _answer(plan, agent, partner, number)

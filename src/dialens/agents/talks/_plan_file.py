@@ -15,7 +15,7 @@ from dialens.agents._registry import files_beside, kind_named, parse_agent
 from dialens.agents.talks._contexts import read_contexts
 from dialens.agents.talks._openings import read_openings
 from dialens.agents.talks._plan import CollectionPlan, Partners, varied
-from dialens.base import DialensError, read_yaml, validated
+from dialens.base import Budget, DialensError, read_yaml, validated
 
 _PATHS = ("script", "replay", "transformers", "gguf", "llama", "seq2seq", "hred", "thred")
 """Kinds whose target is a file or folder."""
@@ -94,6 +94,17 @@ class OpeningsFile(_Section):
     """One opening a line, relative to the plan."""
 
 
+class CollectionBudget(_Section):
+    """The most that all agents together may use, over all runs; asking stops before."""
+
+    cost: float | None = Setting(default=None, ge=0)
+    """In the currency of the agents' prices (`price_in`, `price_out`)."""
+    tokens: int | None = Setting(default=None, ge=0)
+    """Read and written."""
+    requests: int | None = Setting(default=None, ge=0)
+    """Failed ones included."""
+
+
 class PlanFile(_Section):
     """A plan of conversations."""
 
@@ -119,6 +130,8 @@ class PlanFile(_Section):
     """Random seed; the same seed gives the same conversations, where agents repeat."""
     first: Literal["partner", "agent"] = "partner"
     """Who begins."""
+    budget: CollectionBudget = CollectionBudget()
+    """The most that may be used."""
 
     @model_validator(mode="after")
     def _is_one_way(self) -> "PlanFile":
@@ -159,6 +172,7 @@ def read_plan(path: Path) -> CollectionPlan:
         first=read.first,
         name=read.plan or path.stem,
         contexts=read_contexts(folder / read.contexts) if read.contexts else (),
+        budget=Budget(**read.budget.model_dump()),
     )
 
 

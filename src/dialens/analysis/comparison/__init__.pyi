@@ -2,6 +2,7 @@ from ._compare import RESAMPLES, compare, intervals, values_only
 from ._dialog_sums import DialogSums, Group
 from ._group_statistics import GroupStatistics
 from ._opening import is_score_folder, open_run, require_run
+from ._pilot import Pilot, pilot
 from ._runs import JoinedRuns, join_runs, run_names
 from ._sides import Sides
 from ._tables import (
@@ -25,6 +26,7 @@ __all__ = [
     "Group",
     "GroupStatistics",
     "JoinedRuns",
+    "Pilot",
     "Sides",
     "by_size",
     "cards_as_compared",
@@ -36,6 +38,7 @@ __all__ = [
     "note_on_pairs",
     "note_on_tests",
     "open_run",
+    "pilot",
     "require_run",
     "rests_on",
     "run_names",

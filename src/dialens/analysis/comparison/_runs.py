@@ -136,7 +136,9 @@ def join_runs(runs: Mapping[str, Scores], *, required: bool = True) -> JoinedRun
     states = []
     for run, scores in runs.items():
         ordered = [name for name in scores.states.collect_schema().names() if name in common]
-        frame = scores.states.select("system", "agent", "dialog", "context", *ordered).collect()
+        frame = scores.states.select(
+            "system", "agent", "dialog", "context", "partial", *ordered
+        ).collect()
         states.append(frame.with_columns(pl.col("system").replace_strict(names_of[run])))
     first = next(iter(runs.values()))
     metrics = tuple(metric for metric in first.metrics if metric.name in kept)

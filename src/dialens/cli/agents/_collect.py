@@ -1,30 +1,27 @@
 """`dialens agents collect`: let agents talk, and keep what they say as a corpus."""
 
 import contextlib
-from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
-from rich.table import Table
 
-from dialens.agents import KINDS, parse_agent
+from dialens.agents import parse_agent
 from dialens.agents.talks import (
-    FAILURES,
     Collected,
     CollectionPlan,
     Partners,
-    open_plan,
     read_contexts,
     read_openings,
     work_folder,
 )
 from dialens.agents.talks import collect as collect_talks
-from dialens.base import DialensError, counted, progress
-from dialens.cli._options import Force, shown
-from dialens.cli._terminal import plain_console, plain_table
+from dialens.base import DialensError, progress
+from dialens.cli._options import Force, shown, told_if_stopped
+from dialens.cli.agents._collect_words import show_done, show_failures, show_plan
 from dialens.cli.agents._options import Settings, agents_extra, with_settings
+from dialens.cli.agents._pilot import show_pilot
 
 _WORDS: tuple[Literal["each_other", "themselves"], ...] = ("each_other", "themselves")
 
@@ -82,9 +79,38 @@ def collect(
     workers: Annotated[
         int, typer.Option("--workers", "-w", min=1, max=256, help="Dialogues held in parallel.")
     ] = 4,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="List the dialogues that would be held; ask no agent.")
+    max_cost: Annotated[
+        float | None,
+        typer.Option(
+            "--max-cost",
+            min=0,
+            metavar="MONEY",
+            help="Stop before a request that could make the cost of all runs larger than this.",
+        ),
+    ] = None,
+    keep_partial: Annotated[
+        bool,
+        typer.Option(
+            "--keep-partial",
+            help="Keep what was said in dialogues that failed in the corpus, marked (`partial`).",
+        ),
     ] = False,
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run",
+            help="List the dialogues that would be held, what they would take and what they could "
+            "show; ask no agent.",
+        ),
+    ] = False,
+    pilot: Annotated[
+        Path | None,
+        typer.Option(
+            "--pilot",
+            metavar="SCORES|CORPUS",
+            help="With --dry-run: earlier scores or dialogues, to say how many are needed.",
+        ),
+    ] = None,
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Delete what an earlier run collected in the folder.")
     ] = False,
@@ -95,8 +121,9 @@ def collect(
     Each dialogue is kept as soon as it ends: after an interruption the same command resumes where
     it was, and dialogues that failed are tried again. A setting with several values makes several
     agents of one system. With `--contexts`, or with recorded users (`--partner replay:FILE`), all
-    agents get the same words, and `compare` pairs them. A plan holds the same things in a file;
-    `agents kinds` lists agents.
+    agents get the same words, and `compare` pairs them. At the end, and in a dry run, stands how
+    many dialogues a comparison needs. A plan holds the same things in a file; `agents kinds` lists
+    agents.
 
     [bold]Examples[/]
 
@@ -106,7 +133,8 @@ def collect(
       dialens agents collect -a hred -a thred --partner human --dialogs 2 -o talks
       dialens agents collect -a hred -a thred --contexts chats.jsonl -o talks
       dialens agents collect -a hred -a thred --partner replay:chats.jsonl -o talks
-      dialens agents collect plan.yaml -o talks --workers 8
+      dialens agents collect plan.yaml -o talks --dry-run
+      dialens agents collect plan.yaml -o talks --workers 8 --max-cost 2.50
       dialens score talks -o out
     """
     options = {
@@ -136,13 +164,24 @@ def collect(
                     f"Contexts are answered once each, so that there is no {name}. Leave it out."
                 )
             wanted = replace(wanted, contexts=read_contexts(contexts))
+    if max_cost is not None:
+        wanted = replace(wanted, budget=replace(wanted.budget, cost=max_cost))
     if dry_run:
-        _show_plan(wanted)
+        show_plan(wanted, None if fresh else output, pilot)
         return
+    if pilot is not None:
+        raise DialensError("--pilot goes with --dry-run: it tells how many dialogues to collect.")
     if output is None:
         raise DialensError("Where to? Name a folder for the corpus: -o CORPUS.")
-    done = _collect(wanted, output, workers=workers, fresh=fresh, force=force)
-    _show_done(done)
+    done = _collect(
+        wanted, output, workers=workers, fresh=fresh, force=force, keep_partial=keep_partial
+    )
+    show_done(done)
+    show_failures(done)
+    show_pilot(done.folder)
+    print(f"Next: dialens score {shown(done.folder)} -o out")
+    if done.failures or done.left:
+        raise typer.Exit(1)
 
 
 def _plan(
@@ -184,25 +223,29 @@ def _plan(
 
 
 def _collect(
-    plan: CollectionPlan, output: Path, *, workers: int, fresh: bool, force: bool
+    plan: CollectionPlan,
+    output: Path,
+    *,
+    workers: int,
+    fresh: bool,
+    force: bool,
+    keep_partial: bool,
 ) -> Collected:
     bar = (
         contextlib.nullcontext(lambda count: None)  # it would be drawn over what a person types
         if plan.with_people
         else progress("Collecting", total=_count(plan), unit="dialogs")
     )
-    try:
-        with bar as advance:
-            return collect_talks(
-                plan, output, workers=workers, fresh=fresh, force=force, advance=advance
-            )
-    except KeyboardInterrupt:
-        if work_folder(output).exists():
-            print(
-                f"\nStopped. Dialogues that had ended are kept in {shown(work_folder(output))}; "
-                "the same command resumes from there."
-            )
-        raise
+    with told_if_stopped("Dialogues that had ended are", work_folder(output)), bar as advance:
+        return collect_talks(
+            plan,
+            output,
+            workers=workers,
+            fresh=fresh,
+            force=force,
+            keep_partial=keep_partial,
+            advance=advance,
+        )
 
 
 def _count(plan: CollectionPlan) -> int:
@@ -214,83 +257,3 @@ def _count(plan: CollectionPlan) -> int:
     else:
         pairs = agents if plan.partners == "themselves" or agents == 1 else agents * (agents - 1)
     return pairs * plan.dialogues
-
-
-def _show_plan(plan: CollectionPlan) -> None:
-    opened = open_plan(plan)
-    try:
-        table = Table("agent", "partner", "dialogs", "opening of the first", box=None)
-        pairs = Counter(
-            (planned.agent.label, planned.partner.label) for planned in opened.conversations
-        )
-        firsts: dict[tuple[str, str], str] = {}
-        for planned in opened.conversations:
-            said = planned.given[0].text if planned.given else "their own words"
-            firsts.setdefault((planned.agent.label, planned.partner.label), said)
-        for pair, count in pairs.items():
-            table.add_row(*pair, f"{count:,}", firsts[pair])
-        replies = sum(planned.turns - len(planned.given) for planned in opened.conversations)
-        if plan.contexts:
-            each = counted(len(plan.contexts), "context")
-            print(f"{each}, each answered once by every agent: {replies:,} replies to be given.")
-        else:
-            print(
-                f"{len(opened.conversations):,} dialogues of {plan.turns} turns, {replies:,} "
-                "replies to be given."
-            )
-        plain_console().print(table)
-        print("Nobody was asked.")
-    finally:
-        opened.close()
-
-
-def _show_done(done: Collected) -> None:
-    before = f" ({done.before:,} were there already)" if done.before else ""
-    dialogues, turns = counted(done.dialogues, "dialogue"), counted(done.turns, "turn")
-    print(f"{shown(done.folder)} holds {dialogues} with {turns}{before}.")
-    table = plain_table(
-        "who", numbers=("replies", "requests", "tokens read", "tokens written", "cost")
-    )
-    for label, usage in done.usage.items():
-        numbers = (usage.replies, usage.attempts, usage.tokens_in, usage.tokens_out)
-        cost = "–" if usage.cost is None else f"{usage.cost:.4f}"
-        table.add_row(label, *(f"{number:,}" if number else "–" for number in numbers), cost)
-    plain_console().print(table)
-    costs = [usage.cost for usage in done.usage.values() if usage.cost is not None]
-    unpriced = sum(usage.unpriced for usage in done.usage.values())
-    if costs and unpriced:
-        without = counted(unpriced, "reply has", "replies have")
-        print(f"Cost of all: at least {sum(costs):.4f}; {without} no price.")
-    elif len(costs) > 1:
-        print(f"Cost of all: {sum(costs):.4f}")
-    for label, usage in done.usage.items():
-        if usage.cut_off:
-            print(
-                f"{label} was cut off at its most tokens in {usage.cut_off:,} of "
-                f"{counted(usage.replies, 'reply', 'replies')}; these are marked (`finish`). Raise "
-                "max_tokens, or ask for shorter answers."
-            )
-        if len(usage.models) > 1:
-            print(f"{label} was not one model: {', '.join(usage.models)} answered.")
-    if done.failures:
-        _show_failures(done)
-    print(f"Next: dialens score {shown(done.folder)} -o out")
-    if done.failures:
-        raise typer.Exit(1)
-
-
-def _show_failures(done: Collected) -> None:
-    kinds = Counter((failure.who, failure.kind) for failure in done.failures.values())
-    one = len(done.failures) == 1
-    print(
-        f"{counted(len(done.failures), 'dialogue')} failed and {'is' if one else 'are'} not in the "
-        f"corpus; see {shown(done.folder / FAILURES)}. The same command tries "
-        f"{'it' if one else 'them'} again."
-    )
-    for (who, kind), count in kinds.items():
-        reason = next(
-            failure.reason
-            for failure in done.failures.values()
-            if (failure.who, failure.kind) == (who, kind)
-        )
-        print(f"  {who} {KINDS.get(kind, kind)}, {count:,} ×: {reason}")

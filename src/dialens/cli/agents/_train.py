@@ -10,7 +10,7 @@ import typer
 from rich.table import Table
 
 from dialens.base import RUN, DialensError, Recorder, atomic_folder, open_state, progress
-from dialens.cli._options import Force, Seed, shown
+from dialens.cli._options import Force, Seed, shown, told_if_stopped
 from dialens.cli._terminal import plain_console
 
 if TYPE_CHECKING:
@@ -165,7 +165,10 @@ def train(
         begin = read_beginning(SHIPPED / kind if ours else begin_with, shape)
     recorder = Recorder("agents train", arguments, seed=seed)
     state = output.with_name(f"{output.name}.training")
-    with atomic_folder(output, inputs=[data], force=force) as scratch:
+    with (
+        told_if_stopped("What was learned up to the last checkpoint is", state),
+        atomic_folder(output, inputs=[data], force=force) as scratch,
+    ):
         if open_state(state, depends_on(source, shape, plan, begin), restart=restart):
             print(f"Going on with what {shown(state)} holds.")
         with recorder.step("train"), ExitStack() as stack:

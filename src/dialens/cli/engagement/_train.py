@@ -19,7 +19,7 @@ from dialens.base import (
     progress,
     sha256_file,
 )
-from dialens.cli._options import Force, names, shown
+from dialens.cli._options import Force, names, shown, told_if_stopped
 from dialens.cli._terminal import plain_console
 from dialens.cli.engagement._evaluate import Quality, read_rated
 from dialens.cli.engagement._negatives import RandomReplies, Share, make_recipe
@@ -119,7 +119,10 @@ def train(
     arguments = {"red": red, "encoder": encoder.name, "plan": asdict(plan), "seeds": chosen}
     recorder = Recorder("engagement train", arguments | {"corpus": corpus}, seed=chosen[0])
     state = output.with_name(f"{output.name}.training")
-    with atomic_folder(output, inputs=[red, *(corpus or [])], force=force) as scratch:
+    with (
+        told_if_stopped("What was learned up to the last checkpoint is", state),
+        atomic_folder(output, inputs=[red, *(corpus or [])], force=force) as scratch,
+    ):
         with recorder.step("read"):
             data = training_data(red, context_turns)
             rated = rated_sets(corpus, names(quality), context_turns)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Column
 
-from dialens.base import DialensError, counted, duration, listed, progress
-from dialens.cli._options import shown
+from dialens.base import DialensError, Spent, counted, duration, exceeded, listed, progress
+from dialens.cli._options import shown, told_if_stopped
 from dialens.cli._terminal import plain_console, plain_table
 from dialens.cli.study._database import StudyPath
 from dialens.cli.study._extra import studies_extra
@@ -183,15 +183,11 @@ def _asked(plan: "JudgePlan", ledger: "Ledger", at_once: int) -> "Judged":
     from dialens.studies.judges import judge_study, planned_costs
 
     total = sum(cost.requests for cost in planned_costs(plan, ledger))
-    try:
-        with progress("Judging", total=total, unit="screens") as advance:
-            return judge_study(plan, ledger, at_once=at_once, advance=advance)
-    except KeyboardInterrupt:
-        print(
-            f"\nStopped. What was answered is kept in {shown(ledger.path)}; the same command "
-            "asks the rest."
-        )
-        raise
+    with (
+        told_if_stopped("What was answered is", ledger.path),
+        progress("Judging", total=total, unit="screens") as advance,
+    ):
+        return judge_study(plan, ledger, at_once=at_once, advance=advance)
 
 
 def _show_plan(plan: "JudgePlan", costs: Sequence["PlannedCosts"], at_once: int) -> None:
@@ -227,15 +223,8 @@ def _show_plan(plan: "JudgePlan", costs: Sequence["PlannedCosts"], at_once: int)
 
 
 def _show_budget(plan: "JudgePlan", requests: int, tokens: int, costs: Sequence[float]) -> None:
-    most = plan.judges.budget
-    pairs = (
-        ("requests", requests, most.requests),
-        ("tokens", tokens, most.tokens),
-        ("cost", sum(costs), most.cost),
-    )
-    for name, sought, allowed in pairs:
-        if allowed is not None and sought > allowed:
-            print(f"! That is more than budget.{name} allows ({allowed:g}): asking stops there.")
+    for name, allowed in exceeded(plan.judges.budget, Spent(requests, tokens, sum(costs))):
+        print(f"! That is more than budget.{name} allows ({allowed:g}): asking stops there.")
 
 
 def _who(plan: "JudgePlan") -> str:

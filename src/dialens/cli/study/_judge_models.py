@@ -16,14 +16,15 @@ from dialens.agents import (
     Wish,
     kind_named,
     make_agent,
+    prices_of,
     seen_from,
+    tokens_of,
 )
 from dialens.agents.kinds import from_first_token
 from dialens.base import DialensError
 from dialens.studies import JSON
 from dialens.studies.judges import Judge, Judges, ModelError, ModelReply, Said, Weighed
 
-_CHARACTERS_A_TOKEN = 4
 _MOST_LIKELIEST = 20  # what OpenAI gives
 _TOKENS_WEIGHED = 4  # white space may come first
 _TELL_TOKENS = ("openai",)
@@ -62,19 +63,12 @@ class AgentModel:
 
     @property
     def prices(self) -> tuple[float, float] | None:
-        """Of a million tokens; what runs in this program or beside it costs nothing.
-
-        Who stands behind an endpoint, and what that takes, is not known unless a price is set,
-        even where the endpoint itself is on this machine.
-        """
-        set_: tuple[float, float] | None = getattr(self._any, "prices", None)
-        here = not self.sent_to and getattr(self._any, "host", None) is None
-        return (0.0, 0.0) if set_ is None and here else set_
+        """Of a million tokens, where they are known."""
+        return prices_of(self._any, self.judge.kind)
 
     def tokens(self, text: str) -> int:
-        """Tokens of a text: counted where the kind can, else a quarter of its characters."""
-        count = getattr(self._any, "count", None)
-        return int(count(text)) if callable(count) else len(text) // _CHARACTERS_A_TOKEN + 1
+        """Tokens of a text, counted or about."""
+        return tokens_of(self._any, text)
 
     def ask(
         self,

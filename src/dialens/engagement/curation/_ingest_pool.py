@@ -2,7 +2,6 @@
 
 import multiprocessing
 import os
-import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -17,7 +16,7 @@ from dialens.base import ALLOCATOR, Advance, DialensError, keep_freed_memory
 from dialens.corpus import OnError
 from dialens.engagement.curation._dump import Position
 from dialens.engagement.curation._ingest_shards import Dump, ingest_dump
-from dialens.engagement.curation._worker_process import end_with_parent
+from dialens.engagement.curation._worker_process import begin_worker, end_workers
 
 _THREADS: Final = "POLARS_MAX_THREADS"
 
@@ -79,7 +78,7 @@ def ingest_in_processes(
                     finished.result()
             except BaseException:
                 stop.set()
-                pool.shutdown(cancel_futures=True)
+                end_workers(pool)
                 raise
     except BrokenProcessPool as error:
         raise DialensError(
@@ -122,9 +121,8 @@ def worker_environment(threads: int) -> Iterator[None]:
 
 
 def _begin(progress: "SimpleQueue[int | None]", stop: Event) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles it, and stops us
     _Worker.progress, _Worker.stop = progress, stop
-    end_with_parent()
+    begin_worker()
 
 
 def _ingest(dump: Dump, work: Path, on_error: OnError) -> None:

@@ -20,7 +20,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from dialens.base import Advance, DialensError, atomic_file, step_key
-from dialens.engagement.curation._worker_process import end_with_parent
+from dialens.engagement.curation._worker_process import begin_worker, end_workers
 from dialens.models import POSITIVE_EMOTIONS, Model, load, read_card
 from dialens.text import emotion_lexicon, tokenise_texts
 
@@ -261,7 +261,7 @@ def score_shards(
                 pool = pool or ProcessPoolExecutor(
                     processes,
                     mp_context=multiprocessing.get_context("spawn"),
-                    initializer=end_with_parent,
+                    initializer=begin_worker,
                 )
                 waiting.append((pool.submit(score_shard, scorer, table, path), table.height))
                 if len(waiting) > 2 * processes:  # so that few texts are in memory
@@ -274,9 +274,12 @@ def score_shards(
             "each holds the model. Run the same command again with fewer --threads: finished "
             "shards are kept."
         ) from error
-    finally:
+    except BaseException:
         if pool is not None:
-            pool.shutdown(cancel_futures=True)
+            end_workers(pool)
+        raise
+    if pool is not None:
+        pool.shutdown()
     return paths
 
 

@@ -3,6 +3,7 @@ from ._between import power_between
 from ._binary import power_binary
 from ._curve import SIMULATIONS, curve_of, power_curve
 from ._design import Design, LogitParts, PlannedPower, VarianceParts
+from ._dialogs import dialogs_for, found_with, power_of_dialogs
 from ._fitting import FittedParts, fitted_parts
 from ._icc import icc_items, icc_precision
 from ._judge import JudgeMix, judge_mix
@@ -22,7 +23,9 @@ __all__ = [
     "advise",
     "cheapest",
     "curve_of",
+    "dialogs_for",
     "fitted_parts",
+    "found_with",
     "icc_items",
     "icc_precision",
     "judge_mix",
@@ -30,6 +33,7 @@ __all__ = [
     "power_binary",
     "power_curve",
     "power_equivalence",
+    "power_of_dialogs",
     "power_pairwise",
     "power_within",
     "price_of",

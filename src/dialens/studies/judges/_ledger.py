@@ -16,9 +16,8 @@ from typing import IO, Self
 
 import polars as pl
 
-from dialens.base import DialensError, take_lock
+from dialens.base import DialensError, Spent, take_lock
 from dialens.studies._types import JSON
-from dialens.studies.judges._model import Spent
 from dialens.studies.judges._settings import FIRST_OCCASION
 
 LEDGER = "judges.db"

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Protocol
 
 from dialens.base import DialensError
@@ -173,20 +173,3 @@ def expected_ratings(
         for slot, number in used.rows(asked, answer):
             means[slot] = means.get(slot, 0.0) + share * number
     return {slot: round(value, 9) for slot, value in means.items()}
-
-
-@dataclass
-class Spent:
-    """What was used: requests, tokens, cost."""
-
-    requests: int = 0
-    tokens: int = 0
-    cost: float = 0.0
-    seconds: float = field(default=0.0, compare=False)
-
-    def add(self, other: "Spent") -> None:
-        """Count what another used."""
-        self.requests += other.requests
-        self.tokens += other.tokens
-        self.cost += other.cost
-        self.seconds += other.seconds

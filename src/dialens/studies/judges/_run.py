@@ -8,11 +8,10 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TypeVar
 
-from dialens.base import Advance, work_through
+from dialens.base import Advance, OverBudget, RunningBudget, Spent, work_through
 from dialens.studies._types import JSON
 from dialens.studies.instruments import validate
 from dialens.studies.judges._answers import is_refusal, read_answer
-from dialens.studies.judges._budget import OverBudget, RunningBudget
 from dialens.studies.judges._ledger import (
     ANSWERED,
     FAILED,
@@ -25,7 +24,7 @@ from dialens.studies.judges._ledger import (
     Ask,
     Ledger,
 )
-from dialens.studies.judges._model import Model, ModelError, ModelReply, Spent, distribution
+from dialens.studies.judges._model import Model, ModelError, ModelReply, distribution
 from dialens.studies.judges._plan import JudgePlan, Question, Sitting, conversation, hash_of
 from dialens.studies.judges._prompts import Said, repair
 from dialens.studies.judges._settings import JudgeRater
