@@ -62,6 +62,7 @@ class Reply:
             …, where the source says so.
         model: What answered, by the server's own account.
         thought: What the model wrote before it spoke: nobody hears it, and it is not scored.
+        ends: Why the conversation ends with it; empty if it goes on.
     """
 
     text: str
@@ -78,6 +79,7 @@ class Reply:
     finish: str = ""
     model: str = ""
     thought: str = ""
+    ends: str = ""
 
 
 @dataclass(frozen=True)
@@ -127,7 +129,9 @@ class Agent(Protocol):
     weights or of its script), `maker`, the same wherever the agent is reached, `close()`, called
     when it is no longer needed, `ended(history)`, called when a conversation with it is over,
     `numbered(number)`, the agent as it talks in the n-th conversation of a collection (the same for
-    everybody it talks with), and, as a judge of studies,
+    everybody it talks with), as a partner in collections `opening` (its first words), `speaker`
+    (what it is called in the corpus), `about` (what the corpus keeps of it) and `connection` (its
+    parameters that change no words), and, as a judge of studies,
 
     - `host`, where what is said to it is sent,
     - `prices` of a million tokens read and written, or none, and `count(text)`, its tokens,

@@ -26,6 +26,7 @@ from dialens.agents.talks._plan import (
     Side,
     open_plan,
 )
+from dialens.agents.users._endings import MOST_TURNS, ending_of
 from dialens.base import Advance, DialensError, work_through
 from dialens.corpus import is_corpus_folder
 
@@ -155,7 +156,7 @@ class _Collector:
     def _converse(self, planned: PlannedConversation) -> Conversation:
         said = [RecordedTurn(one.role, one.text, self._time()) for one in planned.given]
         sides = planned.sides
-        failure = None
+        failure, ended_by = None, MOST_TURNS
         while len(said) < planned.turns and not self.stop.is_set():
             role = _next_role(said, self.plan.first)
             side = sides[role]
@@ -163,14 +164,18 @@ class _Collector:
                 said.append(self._turn(side, role, said))
             except AgentError as error:
                 if error.kind == ENDED and any(turn.role == "agent" for turn in said):
+                    ended_by = ending_of(str(error))
                     break
                 failure = Failure(side.label, len(said), error.kind, str(error), error.attempts)
+                break
+            if said[-1].ends:
+                ended_by = said[-1].ends
                 break
         for role, side in sides.items():
             ended = getattr(side.agent, "ended", None)
             if callable(ended):
                 ended(_seen_by(role, said))
-        return Conversation(planned.dialog, planned.fingerprint, tuple(said), failure)
+        return Conversation(planned.dialog, planned.fingerprint, tuple(said), failure, ended_by)
 
     def _turn(self, side: Side, role: str, said: Sequence[RecordedTurn]) -> RecordedTurn:
         if side.label in self.hopeless:
@@ -199,6 +204,7 @@ class _Collector:
             reply.fingerprint,
             reply.thought,
             reply.note,
+            reply.ends,
         )
 
     def _time(self) -> str:

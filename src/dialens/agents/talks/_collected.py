@@ -16,7 +16,14 @@ from dialens.agents.talks._journal import (
     RecordedTurn,
     write_journal,
 )
-from dialens.agents.talks._plan import CollectionPlan, OpenAgent, OpenPlan, PlannedConversation
+from dialens.agents.talks._plan import (
+    USER,
+    CollectionPlan,
+    OpenAgent,
+    OpenPlan,
+    PlannedConversation,
+)
+from dialens.agents.users._endings import ENDINGS
 from dialens.base import DialensError, atomic_folder
 from dialens.corpus import Dialogue, Turn, batches, write_corpus
 
@@ -83,6 +90,7 @@ class Collected:
         before: Conversations of an earlier run.
         failures: Those that failed, by id.
         usage: What all of them took, by the label of who spoke.
+        ended: Of conversations with simulated users, how many of each agent ended why.
     """
 
     folder: Path
@@ -91,6 +99,7 @@ class Collected:
     before: int
     failures: dict[str, Failure] = field(default_factory=dict)
     usage: dict[str, Usage] = field(default_factory=dict)
+    ended: dict[str, dict[str, int]] = field(default_factory=dict)
 
 
 def write_collected(
@@ -116,19 +125,23 @@ def write_collected(
         )
     earlier = [one for one in journal.tries if one is not journal.conversations[one.dialog]]
     usage = _usage([*earlier, *ordered.values()], by_name)
+    ended = _endings(plan, ordered, by_name)
     source = _source(plan, opened, usage, failures)
+    if ended:
+        source["ended"] = ended
     with atomic_folder(target, force=force) as scratch:
         corpus = write_corpus(batches(whole), scratch, source=source)
         write_journal(scratch / JOURNAL, [*earlier, *ordered.values()])
         if failures:
             _write_failures(scratch / FAILURES, ordered, by_name)
     turns: int = corpus.manifest["counts"]["turns"]
-    return Collected(target, len(whole), turns, before, failures, usage)
+    return Collected(target, len(whole), turns, before, failures, usage, ended)
 
 
 def _dialogue(planned: PlannedConversation, conversation: Conversation) -> Dialogue:
     agent, partner = planned.agent, planned.partner
-    names = {"agent": agent.label, "partner": partner.label}
+    talking = planned.sides["partner"].agent
+    names = {"agent": agent.label, "partner": getattr(talking, "speaker", partner.label)}
     if agent.label == partner.label:
         names["partner"] += " (partner)"
     turns = [
@@ -141,6 +154,12 @@ def _dialogue(planned: PlannedConversation, conversation: Conversation) -> Dialo
         turn.role, turn.meta = "partner", {"opening": True}
     for turn, speaker in zip(given, planned.speakers, strict=False):
         turn.speaker = speaker
+    if partner.spec.kind == USER:
+        about = dict(getattr(talking, "about", {}))
+        for turn in turns:
+            turn.meta = {"scenario": about["scenario"], **(turn.meta or {})}
+        turns[0].meta = {**(turns[0].meta or {}), **about}
+        turns[-1].meta = {**(turns[-1].meta or {}), "ended": conversation.ended}
     return Dialogue(agent.agent.system, agent.agent.name, planned.dialog, turns)
 
 
@@ -152,6 +171,25 @@ def _marks(turn: RecordedTurn) -> dict[str, object] | None:
         "note": turn.note or None,
     }
     return {name: value for name, value in marks.items() if value is not None} or None
+
+
+def _endings(
+    plan: CollectionPlan,
+    ordered: dict[str, Conversation],
+    by_name: dict[str, PlannedConversation],
+) -> dict[str, dict[str, int]]:
+    """Why conversations with simulated users ended, by agent."""
+    if not plan.with_users:
+        return {}
+    reasons: dict[str, Counter[str]] = defaultdict(Counter)
+    for name, conversation in ordered.items():
+        planned = by_name[name]
+        if conversation.failure is None and planned.partner.spec.kind == USER:
+            reasons[planned.agent.label][conversation.ended] += 1
+    return {
+        label: {ending: counts[ending] for ending in ENDINGS if counts[ending]}
+        for label, counts in sorted(reasons.items())
+    }
 
 
 def _usage(

@@ -9,6 +9,7 @@ from typing import Self
 
 import msgspec
 
+from dialens.agents.users._endings import MOST_TURNS
 from dialens.base import DialensError, make_folder, take_lock
 
 JOURNAL = "collected.jsonl"
@@ -31,6 +32,7 @@ class RecordedTurn(msgspec.Struct, frozen=True, omit_defaults=True):
     fingerprint: str | None = None
     thought: str = ""
     note: str = ""
+    ends: str = ""
 
 
 class Failure(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -44,12 +46,13 @@ class Failure(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Conversation(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A conversation that took place, or was tried."""
+    """A conversation that took place, or was tried; `ended` says why it went no further."""
 
     dialog: str
     fingerprint: str
     turns: tuple[RecordedTurn, ...]
     failure: Failure | None = None
+    ended: str = MOST_TURNS
 
 
 class _Head(msgspec.Struct):

@@ -19,7 +19,8 @@ Values = Sequence[Value] | Mapping[str, Value]
 Partners = tuple[AgentSpec, ...] | Literal["each_other", "themselves"]
 
 HUMAN = "human"
-_BEGIN_THEMSELVES = (HUMAN, "script", "replay")
+USER = "user"
+_BEGIN_THEMSELVES = (HUMAN, USER, "script", "replay")
 _MOST = 1_000_000
 
 
@@ -67,12 +68,27 @@ class CollectionPlan:
             raise DialensError(f"At least 1 dialogue is needed; seen: {self.dialogues}.")
         if isinstance(self.partners, tuple) and not self.partners:
             raise DialensError("A plan needs at least one partner.")
+        if self.with_users and (self.first == "agent" or self.openings is not None):
+            what = "begins" if self.first == "agent" else "is given openings"
+            raise DialensError(
+                "Simulated users begin, with first words from their scenarios; here "
+                f"{'the agent' if self.first == 'agent' else 'the one who begins'} {what}. Leave "
+                "that out."
+            )
 
     @property
     def with_people(self) -> bool:
         """Whether somebody sits at the terminal."""
+        return self._has_partner(HUMAN)
+
+    @property
+    def with_users(self) -> bool:
+        """Whether partners are simulated users."""
+        return self._has_partner(USER)
+
+    def _has_partner(self, kind: str) -> bool:
         return isinstance(self.partners, tuple) and any(
-            spec.kind == HUMAN for spec in self.partners
+            spec.kind == kind for spec in self.partners
         )
 
 
@@ -266,9 +282,18 @@ def _planned(
     if openings is None:
         openings = () if starter.spec.kind in _BEGIN_THEMSELVES else OPENINGS
     opening = openings[number % len(openings)] if openings else None
+    talking = Side.of(partner, number, 0).agent
+    opening = opening or getattr(talking, "opening", "") or None
     given = () if opening is None else (Message(plan.first, opening),)
     seeds = _seed(plan.seed, dialog), _seed(plan.seed, partner.label, number)
-    facts = [_facts(agent), _facts(partner), opening, plan.turns, plan.first, seeds]
+    facts = [
+        _facts(agent),
+        _facts(replace(partner, agent=talking)),
+        opening,
+        plan.turns,
+        plan.first,
+        seeds,
+    ]
     return PlannedConversation(
         dialog, number, agent, partner, given, (), plan.turns, *seeds, _hash(facts)[:32]
     )
@@ -316,8 +341,10 @@ def _facts(agent: OpenAgent) -> list[object]:
     """What makes an agent's words: not where its file is, nor how it is reached."""
     spec = agent.spec
     hidden = {one.name for one in kind_named(spec.kind).declared if one.connection}
+    hidden |= set(getattr(agent.agent, "connection", ()))
     own = sorted((name, value) for name, value in spec.parameters.items() if name not in hidden)
-    maker = str(getattr(agent.agent, "maker", "")) or agent.identity or spec.target
+    identity = str(getattr(agent.agent, "identity", ""))
+    maker = str(getattr(agent.agent, "maker", "")) or identity or spec.target
     return [agent.label, spec.kind, own, maker]
 
 
