@@ -4,7 +4,7 @@ from ._collected import FAILURES, Collected
 from ._contexts import read_contexts
 from ._journal import work_folder
 from ._openings import read_openings
-from ._plan import CollectionPlan, Partners, open_plan, varied
+from ._plan import CollectionPlan, Partners, open_plan, simulated_users, varied
 from ._plan_file import read_plan
 
 __all__ = [
@@ -20,6 +20,7 @@ __all__ = [
     "read_openings",
     "read_plan",
     "refuse_foreign",
+    "simulated_users",
     "varied",
     "work_folder",
 ]

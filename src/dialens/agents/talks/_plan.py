@@ -126,6 +126,19 @@ def varied(spec: AgentSpec, values: Mapping[str, Values]) -> list[AgentSpec]:
     return made
 
 
+def simulated_users(places: Iterable[str], by: AgentSpec) -> tuple[AgentSpec, ...]:
+    """Partners that a language model plays: one for each pack or file of scenarios.
+
+    Examples:
+        >>> simulated_users(["complaint"], AgentSpec("openai", "m", parameters={"top_p": 0.9}))
+        (AgentSpec(kind='user', target='complaint', system=None, name=None, \
+parameters={'by': 'openai:m', 'top_p': 0.9}),)
+    """
+    return tuple(
+        AgentSpec(USER, place, parameters={"by": str(by), **by.parameters}) for place in places
+    )
+
+
 @dataclass(frozen=True)
 class OpenAgent:
     """An agent of a plan, opened.

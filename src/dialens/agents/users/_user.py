@@ -1,9 +1,11 @@
 """Agents that play the people of a scenario file, each conversation another one."""
 
 import hashlib
+import threading
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
+from weakref import WeakValueDictionary
 
 import msgspec
 
@@ -126,6 +128,9 @@ class SimulatedUser:
 
     def close(self) -> None:
         """End what plays the users."""
+        with _OPENING:
+            for key in [key for key, one in _PLAYERS.items() if one is self.by]:
+                del _PLAYERS[key]
         close = getattr(self.by, "close", None)
         if callable(close):
             close()
@@ -201,6 +206,19 @@ def _added(first: Reply, second: Reply) -> Reply:
     )
 
 
+_OPENING = threading.Lock()
+_PLAYERS: WeakValueDictionary[str, Agent] = WeakValueDictionary()
+
+
+def _opened(player: AgentSpec) -> Agent:
+    """Who plays: one for all packs that it plays at the same time, since a model is large."""
+    with _OPENING:
+        found = _PLAYERS.get(repr(player))
+        if found is None:
+            found = _PLAYERS[repr(player)] = make_agent(player)
+        return found
+
+
 def open_agent(spec: AgentSpec) -> SimulatedUser:
     """A simulated user of a pack that ships, or of a file."""
     settings, own = read_open_settings(UserSettings, spec)
@@ -226,7 +244,7 @@ def open_agent(spec: AgentSpec) -> SimulatedUser:
         spec.name or pack.name,
         dict(spec.parameters),
         pack,
-        make_agent(player),
+        _opened(player),
         form,
         ("by", *sorted(hidden)),
     )

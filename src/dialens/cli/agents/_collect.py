@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 import typer
 from rich.table import Table
 
-from dialens.agents import KINDS, parse_agent
+from dialens.agents import KINDS, AgentSpec, parse_agent
 from dialens.agents.talks import (
     FAILURES,
     Collected,
@@ -18,6 +18,7 @@ from dialens.agents.talks import (
     open_plan,
     read_contexts,
     read_openings,
+    simulated_users,
     work_folder,
 )
 from dialens.agents.talks import collect as collect_talks
@@ -26,6 +27,7 @@ from dialens.cli._options import Force, shown
 from dialens.cli._terminal import plain_console, plain_table
 from dialens.cli.agents._options import Settings, agents_extra, with_settings
 
+_USERS = "user."
 _WORDS: tuple[Literal["each_other", "themselves"], ...] = ("each_other", "themselves")
 
 
@@ -47,6 +49,23 @@ def collect(
             "-p",
             metavar="AGENT",
             help="Partners: agents, each_other (default), themselves, or human (you).",
+        ),
+    ] = None,
+    users: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--users",
+            metavar="PACK|FILE",
+            help="Simulated users as partners: a pack of `agents scenarios`, or a file; "
+            "repeatable.",
+        ),
+    ] = None,
+    by: Annotated[
+        str | None,
+        typer.Option(
+            "--by",
+            metavar="AGENT",
+            help="The language model that plays them; its settings: --set user.NAME=VALUE.",
         ),
     ] = None,
     settings: Settings = None,
@@ -95,7 +114,8 @@ def collect(
     Each dialogue is kept as soon as it ends: after an interruption the same command resumes where
     it was, and dialogues that failed are tried again. A setting with several values makes several
     agents of one system. With `--contexts`, or with recorded users (`--partner replay:FILE`), all
-    agents get the same words, and `compare` pairs them. A plan holds the same things in a file;
+    agents get the same words, and `compare` pairs them. With `--users` a language model plays
+    people with a goal, the same ones for all agents. A plan holds the same things in a file;
     `agents kinds` lists agents.
 
     [bold]Examples[/]
@@ -106,12 +126,15 @@ def collect(
       dialens agents collect -a hred -a thred --partner human --dialogs 2 -o talks
       dialens agents collect -a hred -a thred --contexts chats.jsonl -o talks
       dialens agents collect -a hred -a thred --partner replay:chats.jsonl -o talks
+      dialens agents collect -a hred -a thred --users complaint --by openai:gpt-4o-mini -o talks
       dialens agents collect plan.yaml -o talks --workers 8
       dialens score talks -o out
     """
     options = {
         "--agent": agents,
         "--partner": partners,
+        "--users": users,
+        "--by": by,
         "--set": settings,
         "--turns": turns,
         "--dialogs": dialogs,
@@ -128,9 +151,14 @@ def collect(
             from dialens.agents.talks import read_plan
         wanted = read_plan(plan)
     else:
+        played, settings = _played(users, by, settings)
+        if played and partners:
+            raise DialensError("Simulated users are the partners: leave --partner or --users out.")
         wanted = _plan(agents, partners, settings, turns, dialogs, openings, first, seed, output)
+        if played:
+            wanted = replace(wanted, partners=played)
         if contexts is not None:
-            talking = ("--partner", "--turns", "--dialogs", "--openings", "--first")
+            talking = ("--partner", "--users", "--turns", "--dialogs", "--openings", "--first")
             for name in (name for name in talking if options[name] is not None):
                 raise DialensError(
                     f"Contexts are answered once each, so that there is no {name}. Leave it out."
@@ -143,6 +171,26 @@ def collect(
         raise DialensError("Where to? Name a folder for the corpus: -o CORPUS.")
     done = _collect(wanted, output, workers=workers, fresh=fresh, force=force)
     _show_done(done)
+
+
+def _played(
+    users: list[str] | None, by: str | None, settings: list[str] | None
+) -> tuple[tuple[AgentSpec, ...], list[str] | None]:
+    """The simulated users that options name, and the settings that are not theirs."""
+    if not users:
+        if by is not None:
+            raise DialensError("--by plays simulated users. Name whom: --users PACK or FILE.")
+        return (), settings
+    if by is None:
+        raise DialensError(
+            "Who plays the users? Name a language model: --by openai:MODEL, --by llama:FILE …"
+        )
+    own = [entry for entry in settings or [] if entry.startswith(_USERS)]
+    rest = [entry for entry in settings or [] if not entry.startswith(_USERS)]
+    players = with_settings([parse_agent(by)], [entry.removeprefix(_USERS) for entry in own])
+    if len(players) > 1:
+        raise DialensError("One setting of a user has two values. Give one, or collect twice.")
+    return simulated_users(users, players[0]), rest or None
 
 
 def _plan(
@@ -272,6 +320,9 @@ def _show_done(done: Collected) -> None:
             )
         if len(usage.models) > 1:
             print(f"{label} was not one model: {', '.join(usage.models)} answered.")
+    for label, endings in done.ended.items():
+        reasons = ", ".join(f"{ending} {count:,}" for ending, count in endings.items())
+        print(f"Dialogues with {label} ended: {reasons}.")
     if done.failures:
         _show_failures(done)
     print(f"Next: dialens score {shown(done.folder)} -o out")
