@@ -87,9 +87,7 @@ class CollectionPlan:
         return self._has_partner(USER)
 
     def _has_partner(self, kind: str) -> bool:
-        return isinstance(self.partners, tuple) and any(
-            spec.kind == kind for spec in self.partners
-        )
+        return isinstance(self.partners, tuple) and any(spec.kind == kind for spec in self.partners)
 
 
 def varied(spec: AgentSpec, values: Mapping[str, Values]) -> list[AgentSpec]:

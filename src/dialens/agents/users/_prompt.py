@@ -149,9 +149,15 @@ def as_turns(
 
 
 def _task(scenario: Scenario, said: _Said, *, leaving: bool = False) -> str:
-    lines = "\n".join(f"{who}: {' '.join(text.split())}" for who, text in said) or _BEGINNING
+    lines = "\n".join(f"{who}: {_whole(text)}" for who, text in said) or _BEGINNING
     last = f"{_LEAVING.format(user=scenario.user)} " if leaving else ""
     return f"{_about(scenario)}\n\n{lines}\n\n{last}What does {scenario.user} say next?"
+
+
+def _whole(text: str) -> str:
+    """A turn in one line; what was cut off is marked, or the model would go on with it."""
+    line = " ".join(text.split())
+    return f"{line} …" if line[-1:].isalnum() or line[-1:] in ",;:-(" else line
 
 
 def _about(scenario: Scenario) -> str:

@@ -74,7 +74,7 @@ def read_written(raw: str, scenario: Scenario, history: Sequence[Message]) -> Wr
     found = _MARKER.findall(message)
     last = found[-1] if found and message.endswith(found[-1]) else ""
     text = " ".join(_MARKER.sub(" ", message).split())
-    if len(text) > 1 and text[0] in "\"“" and text[-1] in "\"”":
+    if len(text) > 1 and text[0] in '"“' and text[-1] in '"”':
         text = text[1:-1].strip()
     heard = [one.text for one in history if one.role == "partner"]
     ends = MARKERS.get(last, "") if heard else ""

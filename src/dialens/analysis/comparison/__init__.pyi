@@ -15,20 +15,24 @@ from ._tables import (
     note_on_tests,
     rests_on,
 )
+from ._users import SAID_BY_USERS, UserComparison, compare_users, users_as_agents
 
 __all__ = [
     "ALIKE",
     "COMPARISONS",
     "RESAMPLES",
+    "SAID_BY_USERS",
     "TOO_FEW",
     "DialogSums",
     "Group",
     "GroupStatistics",
     "JoinedRuns",
     "Sides",
+    "UserComparison",
     "by_size",
     "cards_as_compared",
     "compare",
+    "compare_users",
     "families_tested",
     "intervals",
     "is_score_folder",
@@ -39,5 +43,6 @@ __all__ = [
     "require_run",
     "rests_on",
     "run_names",
+    "users_as_agents",
     "values_only",
 ]
