@@ -133,7 +133,8 @@ def _scope(compared: UserComparison) -> str:
         f"{counted(compared.turns['simulated'], 'turn')} of simulated users in "
         f"{counted(row['n_a'], 'dialogue')}{from_scenarios}, "
         f"{counted(compared.turns['real'], 'turn')} of people in "
-        f"{counted(row['n_b'], 'dialogue')}; at most {counted(compared.most_turns, 'turn')} a user{first}"
+        f"{counted(row['n_b'], 'dialogue')}; at most {counted(compared.most_turns, 'turn')} a "
+        f"user{first}"
     )
 
 

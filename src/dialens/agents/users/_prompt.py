@@ -149,15 +149,16 @@ def as_turns(
 
 
 def _task(scenario: Scenario, said: _Said, *, leaving: bool = False) -> str:
-    lines = "\n".join(f"{who}: {_whole(text)}" for who, text in said) or _BEGINNING
+    lines = "\n".join(f"{who}: {_shown(who, text)}" for who, text in said) or _BEGINNING
     last = f"{_LEAVING.format(user=scenario.user)} " if leaving else ""
     return f"{_about(scenario)}\n\n{lines}\n\n{last}What does {scenario.user} say next?"
 
 
-def _whole(text: str) -> str:
-    """A turn in one line; what was cut off is marked, or the model would go on with it."""
+def _shown(who: str, text: str) -> str:
+    """A turn in one line; what the agent left open is marked, or the model would go on with it."""
     line = " ".join(text.split())
-    return f"{line} …" if line[-1:].isalnum() or line[-1:] in ",;:-(" else line
+    left_open = line[-1:].isalnum() or line[-1:] in ",;:-("
+    return f"{line} …" if who == OTHER and left_open else line
 
 
 def _about(scenario: Scenario) -> str:
