@@ -23,7 +23,7 @@ def plan(model: Path, by: Path, dialogues: int) -> CollectionPlan:
         AgentSpec("llama", str(model), "smollm2", "listener", warm),
         AgentSpec("hred", ""),
     )
-    player = AgentSpec("llama", str(by), parameters={**short, "max_tokens": 40})
+    player = AgentSpec("llama", str(by), parameters={**short, "max_tokens": 40, "at_once": 3})
     users = simulated_users(PACKS, player)
     return CollectionPlan(agents, users, turns=6, dialogues=dialogues, name="simulated users")
 
@@ -39,7 +39,7 @@ def main() -> None:
     held = collect(
         plan(asked.model, asked.by or asked.model, asked.dialogs),
         asked.folder,
-        workers=1,
+        workers=3,
         advance=lambda count: print(f"{count} more", flush=True),
     )
     print(held.dialogues, "dialogues", held.turns, "turns", len(held.failures), "failed")

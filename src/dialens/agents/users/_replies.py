@@ -17,7 +17,7 @@ EMPTY = "says nothing"
 CUT = "went on for others and was cut"
 
 _LONG_RUN = 8  # words in a row that nobody says twice by chance
-_MARKER = re.compile("|".join(re.escape(marker) for marker in MARKERS))
+_MARKER = re.compile(r"\[[A-Z][A-Z ]+\]")  # also one that the model made up, which means nothing
 _ASSISTANT = re.compile(
     r"\b(?:as an ai\b|(?:an|your) (?:ai|virtual) (?:language )?(?:assistant|model)"
     r"|how (?:can|may) i (?:help|assist)"
