@@ -26,7 +26,8 @@ PLAYER = """#!{python}
 import json, sys
 for line in sys.stdin:
     asked = json.loads(line)
-    print(json.dumps({{"id": asked["id"], "text": say(asked["seed"], asked["history"])}}), flush=True)
+    said = say(asked["seed"], asked["history"])
+    print(json.dumps({{"id": asked["id"], "text": said}}), flush=True)
 """
 
 PACK = """pack: small

@@ -140,7 +140,7 @@ class SimulatedUser:
         scenario = self.scenario(seed)
         turns = sum(message.role == "agent" for message in history)
         if scenario.opening and not turns:
-            return Reply(scenario.opening, attempts=0)
+            return Reply(scenario.opening)
         if satisfied(scenario, history):
             raise AgentError(GOAL_REACHED, ENDED)
         if scenario.turns is not None and turns >= scenario.turns:

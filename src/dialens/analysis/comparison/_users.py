@@ -98,14 +98,12 @@ def compare_users(
     }
     persons = _persons(simulated)
     scenarios = persons["scenario"].n_unique() if persons.height else None
-    if scenarios is not None and scenarios >= FEWEST:
-        scored[SIMULATED] = _by_scenario(scored[SIMULATED], persons)
-    else:
+    if scenarios is None or scenarios < FEWEST:
         persons = persons.clear()
     joined = join_runs(scored)
     chosen = joined.select(None)
     kept = [name for name in chosen if name not in joined.different]
-    sums = _UserSums(joined.scores, kept, persons["dialog"])
+    sums = _UserSums(_by_scenario(joined.scores, persons), kept, persons["dialog"])
     groups = joined.called(sums.groups("agent"))
     table = compared_pairs(
         Sides(sums, groups, resamples=resamples, seed=resources.seed),
@@ -227,12 +225,17 @@ def _persons(corpus: Corpus) -> pl.DataFrame:
 
 
 def _by_scenario(scores: Scores, persons: pl.DataFrame) -> Scores:
-    """Scores whose dialogues have their scenario as context."""
-    keys = persons.with_columns(key=pl.col("scenario").rank("dense").cast(pl.UInt64))
-    found = scores.states.collect().join(
-        keys.select("dialog", "key"), on="dialog", how="left", maintain_order="left"
+    """Scores whose simulated dialogues have their scenario as context."""
+    if not persons.height:
+        return scores
+    keys = persons.select(
+        "dialog", system=pl.lit(SIMULATED), key=pl.col("scenario").rank("dense").cast(pl.UInt64)
     )
-    return replace(scores, states=found.with_columns(context=pl.col("key")).drop("key").lazy())
+    found = scores.states.collect().join(
+        keys, on=["system", "dialog"], how="left", maintain_order="left"
+    )
+    context = pl.coalesce("key", "context").alias("context")
+    return replace(scores, states=found.with_columns(context).drop("key").lazy())
 
 
 def _detectable() -> pl.Expr:
