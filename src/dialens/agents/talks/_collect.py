@@ -26,7 +26,7 @@ from dialens.agents.talks._plan import (
     Side,
     open_plan,
 )
-from dialens.agents.users._endings import MOST_TURNS, ending_of
+from dialens.agents.users import MOST_TURNS, ending_of
 from dialens.base import Advance, DialensError, work_through
 from dialens.corpus import is_corpus_folder
 

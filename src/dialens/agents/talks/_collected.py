@@ -23,7 +23,7 @@ from dialens.agents.talks._plan import (
     OpenPlan,
     PlannedConversation,
 )
-from dialens.agents.users._endings import ENDINGS
+from dialens.agents.users import ENDINGS
 from dialens.base import DialensError, atomic_folder
 from dialens.corpus import Dialogue, Turn, batches, write_corpus
 

@@ -9,7 +9,7 @@ from typing import Self
 
 import msgspec
 
-from dialens.agents.users._endings import MOST_TURNS
+from dialens.agents.users import MOST_TURNS
 from dialens.base import DialensError, make_folder, take_lock
 
 JOURNAL = "collected.jsonl"

@@ -1,4 +1,4 @@
-from ._endings import ENDINGS, GAVE_UP, GOAL_REACHED, GOODBYE, MOST_TURNS
+from ._endings import ENDINGS, GAVE_UP, GOAL_REACHED, GOODBYE, MOST_TURNS, ending_of
 from ._scenarios import SHIPPED, Pack, Scenario, read_pack, shipped_packs
 from ._user import SimulatedUser, UserSettings
 
@@ -13,6 +13,7 @@ __all__ = [
     "Scenario",
     "SimulatedUser",
     "UserSettings",
+    "ending_of",
     "read_pack",
     "shipped_packs",
 ]
