@@ -102,6 +102,9 @@ SPECS: dict[str, Callable[[Path], AgentSpec]] = {
         str(tiny_models.gguf_file(folder / "tiny.gguf")),
         parameters={"max_tokens": 12, "persona": "You like rain."},
     ),
+    "user": lambda folder: AgentSpec(
+        "user", "complaint", parameters={"by": f"script:{write_script(folder)}"}
+    ),
     "seq2seq": lambda folder: AgentSpec("seq2seq", ""),
     "hred": lambda folder: AgentSpec("hred", ""),
     "thred": lambda folder: AgentSpec("thred", ""),

@@ -68,6 +68,7 @@ class Reply:
         thought: What the model wrote before it spoke: nobody hears it, and it is not scored.
         before: Messages that led to it and that nobody hears: calls of tools and their results, in
             the form of chat completions, which is also how corpora keep those of other logs.
+        ends: Why the conversation ends with it; empty if it goes on.
     """
 
     text: str
@@ -85,6 +86,7 @@ class Reply:
     model: str = ""
     thought: str = ""
     before: Sequence[Mapping[str, Any]] = ()
+    ends: str = ""
 
     @property
     def called(self) -> list[str]:
@@ -156,7 +158,9 @@ class Agent(Protocol):
     weights or of its script), `maker`, the same wherever the agent is reached, `close()`, called
     when it is no longer needed, `ended(history)`, called when a conversation with it is over,
     `numbered(number)`, the agent as it talks in the n-th conversation of a collection (the same for
-    everybody it talks with), and, as a judge of studies,
+    everybody it talks with), as a partner in collections `opening` (its first words), `speaker`
+    (what it is called in the corpus), `about` (what the corpus keeps of it) and `connection` (its
+    parameters that change no words), and, as a judge of studies,
 
     - `host`, where what is said to it is sent,
     - `prices` of a million tokens read and written, or none, and `count(text)`, its tokens,

@@ -189,6 +189,15 @@ _OURS = (
         settings="dialens.agents.kinds._replay:ReplaySettings",
     ),
     Kind(
+        "user",
+        "dialens.agents.users._user:open_agent",
+        "user:PACK or user:FILE",
+        "A simulated user: an agent that plays the people of a scenario file; as a partner",
+        settings="dialens.agents.users._user:UserSettings",
+        packages=("pydantic", "ruamel"),
+        extra="agents",
+    ),
+    Kind(
         "human",
         "dialens.agents.kinds._human:open_agent",
         "human",

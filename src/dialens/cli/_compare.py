@@ -19,6 +19,7 @@ from dialens.base import (
     list_files,
     listed,
 )
+from dialens.cli._compare_users import UserOptions, compare_users
 from dialens.cli._completion import among
 from dialens.cli._options import (
     Csv,
@@ -81,6 +82,14 @@ def compare(
         typer.Option(help="Compare all with this agent or run; every pair if not given."),
     ] = None,
     metrics: Metrics = None,
+    users: Annotated[
+        bool,
+        typer.Option(
+            "--users",
+            help="Compare users, not agents: simulated ones with real ones (two places of "
+            "conversations, in this order).",
+        ),
+    ] = False,
     no_report: NoReport = False,
     quiet: Quiet = False,
     scoring: ScoringOptions = AS_USUAL,
@@ -104,7 +113,14 @@ def compare(
       dialens compare v1 v2 v3 --baseline v1 -o versions
       dialens compare out --baseline gpt-small --metrics emotion,style
       dialens compare out --level system -o systems
+      dialens compare --users simulated people.jsonl -o gap
     """
+    if users:
+        if level != "agent" or baseline is not None:
+            raise DialensError("Users are one side each: leave --level and --baseline out.")
+        asked = UserOptions(output, names(metrics), resamples, no_report, quiet, csv, force)
+        compare_users(runs, asked, scoring)
+        return
     if level not in ("agent", "system"):
         raise DialensError(f"--level is `agent` or `system`, not {level!r}.")
     chosen = names(metrics)

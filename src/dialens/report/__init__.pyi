@@ -11,6 +11,7 @@ from ._power_page import write_power
 from ._power_words import PowerPlan, advised
 from ._run_facts import run_facts
 from ._score_report import write_report
+from ._users_page import user_lines, write_user_comparison
 from ._wording import headline_metrics
 
 __all__ = [
@@ -33,6 +34,7 @@ __all__ = [
     "paper_text",
     "place_words",
     "run_facts",
+    "user_lines",
     "write_agreement_handover",
     "write_comparison",
     "write_export_handover",
@@ -42,4 +44,5 @@ __all__ = [
     "write_page",
     "write_power",
     "write_report",
+    "write_user_comparison",
 ]

@@ -5,7 +5,7 @@ from ._contexts import read_contexts
 from ._costs import PlannedUse, planned_use, refuse_unpriced
 from ._journal import work_folder
 from ._openings import read_openings
-from ._plan import CollectionPlan, OpenPlan, Partners, open_plan, varied
+from ._plan import CollectionPlan, OpenPlan, Partners, open_plan, simulated_users, varied
 from ._plan_file import read_plan
 
 __all__ = [
@@ -25,6 +25,7 @@ __all__ = [
     "read_plan",
     "refuse_foreign",
     "refuse_unpriced",
+    "simulated_users",
     "so_far",
     "varied",
     "work_folder",

@@ -30,6 +30,7 @@ from dialens.agents.talks._plan import (
     Side,
     open_plan,
 )
+from dialens.agents.users import MOST_TURNS, ending_of
 from dialens.base import (
     Advance,
     Budget,
@@ -214,7 +215,7 @@ class _Collector:
         if before is not None and before.paused:
             said = list(before.turns)
         sides = planned.sides
-        failure = None
+        failure, ended_by = None, MOST_TURNS
         while len(said) < planned.turns:
             role = _next_role(said, self.plan.first)
             side = sides[role]
@@ -230,14 +231,18 @@ class _Collector:
                 break
             except AgentError as error:
                 if error.kind == ENDED and any(turn.role == "agent" for turn in said):
+                    ended_by = ending_of(str(error))
                     break
                 failure = _failure(side, len(said), error)
+                break
+            if said[-1].ends:
+                ended_by = said[-1].ends
                 break
         for role, side in sides.items():
             ended = getattr(side.agent, "ended", None)
             if callable(ended):
                 ended(_seen_by(role, said))
-        return Conversation(planned.dialog, planned.fingerprint, tuple(said), failure)
+        return Conversation(planned.dialog, planned.fingerprint, tuple(said), failure, ended_by)
 
     def _within_budget(
         self, planned: PlannedConversation, side: Side, role: str, said: Sequence[RecordedTurn]
@@ -290,6 +295,7 @@ class _Collector:
             reply.thought,
             reply.note,
             tuple(dict(message) for message in reply.before),
+            reply.ends,
         )
 
     def _time(self) -> str:

@@ -16,7 +16,14 @@ from dialens.agents.talks._journal import (
     RecordedTurn,
     write_journal,
 )
-from dialens.agents.talks._plan import CollectionPlan, OpenAgent, OpenPlan, PlannedConversation
+from dialens.agents.talks._plan import (
+    USER,
+    CollectionPlan,
+    OpenAgent,
+    OpenPlan,
+    PlannedConversation,
+)
+from dialens.agents.users import ENDINGS
 from dialens.base import DialensError, atomic_folder
 from dialens.corpus import PARTIAL, Corpus, Dialogue, Turn, batches, write_corpus
 
@@ -97,6 +104,7 @@ class Collected:
         partial: Conversations in the corpus that did not come to their end.
         left: Conversations that are still to take place, or to come to their end.
         stopped: The budget that was used up, in words; empty if none was.
+        ended: Of conversations with simulated users, how many of each agent ended why.
     """
 
     folder: Path
@@ -108,6 +116,7 @@ class Collected:
     partial: int = 0
     left: int = 0
     stopped: str = ""
+    ended: dict[str, dict[str, int]] = field(default_factory=dict)
 
 
 def write_collected(
@@ -140,7 +149,10 @@ def write_collected(
         raise DialensError(_why_nothing(failures, stopped))
     earlier = journal.earlier
     usage = _usage([*earlier, *ordered.values()], by_name)
+    ended = _endings(plan, ordered, by_name)
     source = _source(plan, opened, usage, failures)
+    if ended:
+        source["ended"] = ended
     with atomic_folder(target, force=force) as scratch:
         corpus = write_corpus(batches(kept), scratch, source=source)
         write_journal(scratch / JOURNAL, [*earlier, *ordered.values()])
@@ -157,6 +169,7 @@ def write_collected(
         partial=len(kept) - whole,
         left=len(by_name) - whole - len(failures),
         stopped=stopped,
+        ended=ended,
     )
 
 
@@ -189,7 +202,8 @@ def _answered(conversation: Conversation) -> bool:
 
 def _dialogue(planned: PlannedConversation, conversation: Conversation) -> Dialogue:
     agent, partner = planned.agent, planned.partner
-    names = {"agent": agent.label, "partner": partner.label}
+    talking = planned.sides["partner"].agent
+    names = {"agent": agent.label, "partner": getattr(talking, "speaker", partner.label)}
     if agent.label == partner.label:
         names["partner"] += " (partner)"
     turns = [
@@ -202,6 +216,12 @@ def _dialogue(planned: PlannedConversation, conversation: Conversation) -> Dialo
         turn.role, turn.meta = "partner", {"opening": True}
     for turn, speaker in zip(given, planned.speakers, strict=False):
         turn.speaker = speaker
+    if partner.spec.kind == USER:
+        about = dict(getattr(talking, "about", {}))
+        for turn in turns:
+            turn.meta = {"scenario": about["scenario"], **(turn.meta or {})}
+        turns[0].meta = {**(turns[0].meta or {}), **about}
+        turns[-1].meta = {**(turns[-1].meta or {}), "ended": conversation.ended}
     if conversation.failure is not None:
         turns[-1].meta = {
             **(turns[-1].meta or {}),
@@ -220,6 +240,25 @@ def _marks(turn: RecordedTurn) -> dict[str, object] | None:
         "before": list(turn.before) or None,
     }
     return {name: value for name, value in marks.items() if value is not None} or None
+
+
+def _endings(
+    plan: CollectionPlan,
+    ordered: dict[str, Conversation],
+    by_name: dict[str, PlannedConversation],
+) -> dict[str, dict[str, int]]:
+    """Why conversations with simulated users ended, by agent."""
+    if not plan.with_users:
+        return {}
+    reasons: dict[str, Counter[str]] = defaultdict(Counter)
+    for name, conversation in ordered.items():
+        planned = by_name[name]
+        if conversation.failure is None and planned.partner.spec.kind == USER:
+            reasons[planned.agent.label][conversation.ended] += 1
+    return {
+        label: {ending: counts[ending] for ending in ENDINGS if counts[ending]}
+        for label, counts in sorted(reasons.items())
+    }
 
 
 def _usage(

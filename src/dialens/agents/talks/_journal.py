@@ -9,6 +9,7 @@ from typing import Any, Self
 
 import msgspec
 
+from dialens.agents.users import MOST_TURNS
 from dialens.base import DialensError, make_folder, take_lock
 
 JOURNAL = "collected.jsonl"
@@ -35,6 +36,7 @@ class RecordedTurn(msgspec.Struct, frozen=True, omit_defaults=True):
     thought: str = ""
     note: str = ""
     before: tuple[dict[str, Any], ...] = ()
+    ends: str = ""
 
 
 class Failure(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -51,12 +53,13 @@ class Failure(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Conversation(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A conversation that took place, or was tried."""
+    """A conversation that took place, or was tried; `ended` says why it went no further."""
 
     dialog: str
     fingerprint: str
     turns: tuple[RecordedTurn, ...]
     failure: Failure | None = None
+    ended: str = MOST_TURNS
 
     @property
     def paused(self) -> bool:

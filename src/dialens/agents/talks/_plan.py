@@ -19,8 +19,9 @@ Values = Sequence[Value] | Mapping[str, Value]
 Partners = tuple[AgentSpec, ...] | Literal["each_other", "themselves"]
 
 HUMAN = "human"
+USER = "user"
 _CONTEXTS = "contexts"
-_BEGIN_THEMSELVES = (HUMAN, "script", "replay")
+_BEGIN_THEMSELVES = (HUMAN, USER, "script", "replay")
 _MOST = 1_000_000
 
 
@@ -70,13 +71,26 @@ class CollectionPlan:
             raise DialensError(f"At least 1 dialogue is needed; seen: {self.dialogues}.")
         if isinstance(self.partners, tuple) and not self.partners:
             raise DialensError("A plan needs at least one partner.")
+        if self.with_users and (self.first == "agent" or self.openings is not None):
+            what = "begins" if self.first == "agent" else "is given openings"
+            raise DialensError(
+                "Simulated users begin, with first words from their scenarios; here "
+                f"{'the agent' if self.first == 'agent' else 'the one who begins'} {what}. Leave "
+                "that out."
+            )
 
     @property
     def with_people(self) -> bool:
         """Whether somebody sits at the terminal."""
-        return isinstance(self.partners, tuple) and any(
-            spec.kind == HUMAN for spec in self.partners
-        )
+        return self._has_partner(HUMAN)
+
+    @property
+    def with_users(self) -> bool:
+        """Whether partners are simulated users."""
+        return self._has_partner(USER)
+
+    def _has_partner(self, kind: str) -> bool:
+        return isinstance(self.partners, tuple) and any(spec.kind == kind for spec in self.partners)
 
 
 def varied(spec: AgentSpec, values: Mapping[str, Values]) -> list[AgentSpec]:
@@ -111,6 +125,19 @@ def varied(spec: AgentSpec, values: Mapping[str, Values]) -> list[AgentSpec]:
             )
         )
     return made
+
+
+def simulated_users(places: Iterable[str], by: AgentSpec) -> tuple[AgentSpec, ...]:
+    """Partners that a language model plays: one for each pack or file of scenarios.
+
+    Examples:
+        >>> simulated_users(["complaint"], AgentSpec("openai", "m", parameters={"top_p": 0.9}))
+        (AgentSpec(kind='user', target='complaint', system=None, name=None, \
+parameters={'by': 'openai:m', 'top_p': 0.9}),)
+    """
+    return tuple(
+        AgentSpec(USER, place, parameters={"by": str(by), **by.parameters}) for place in places
+    )
 
 
 @dataclass(frozen=True)
@@ -279,9 +306,18 @@ def _planned(
     if openings is None:
         openings = () if starter.spec.kind in _BEGIN_THEMSELVES else OPENINGS
     opening = openings[number % len(openings)] if openings else None
+    talking = Side.of(partner, number, 0).agent
+    opening = opening or getattr(talking, "opening", "") or None
     given = () if opening is None else (Message(plan.first, opening),)
     seeds = _seed(plan.seed, dialog), _seed(plan.seed, partner.label, number)
-    facts = [_facts(agent), _facts(partner), opening, plan.turns, plan.first, seeds]
+    facts = [
+        _facts(agent),
+        _facts(replace(partner, agent=talking)),
+        opening,
+        plan.turns,
+        plan.first,
+        seeds,
+    ]
     return PlannedConversation(
         dialog, number, agent, partner, given, (), plan.turns, *seeds, _hash(facts)[:32]
     )
@@ -330,8 +366,10 @@ def _facts(agent: OpenAgent) -> list[object]:
     spec = agent.spec
     known = kind_named(spec.kind).declared
     hidden = {one.name for one in known if one.connection or one.file}
+    hidden |= set(getattr(agent.agent, "connection", ()))
     own = sorted((name, value) for name, value in spec.parameters.items() if name not in hidden)
-    maker = str(getattr(agent.agent, "maker", "")) or agent.identity or spec.target
+    identity = str(getattr(agent.agent, "identity", ""))
+    maker = str(getattr(agent.agent, "maker", "")) or identity or spec.target
     return [agent.label, spec.kind, own, maker]
 
 

@@ -14,7 +14,8 @@ from dialens.agents._agent import AgentSpec
 from dialens.agents._registry import files_beside, kind_named, parse_agent
 from dialens.agents.talks._contexts import read_contexts
 from dialens.agents.talks._openings import read_openings
-from dialens.agents.talks._plan import CollectionPlan, Partners, varied
+from dialens.agents.talks._plan import CollectionPlan, Partners, simulated_users, varied
+from dialens.agents.users import shipped_packs
 from dialens.base import Budget, DialensError, read_yaml, validated
 
 _PATHS = ("script", "replay", "transformers", "gguf", "llama", "seq2seq", "hred", "thred")
@@ -37,6 +38,10 @@ class _Section(BaseModel):
 
 def _as_entry(value: Any) -> Any:
     return {"agent": value} if isinstance(value, str) else value
+
+
+def _as_list(value: Any) -> Any:
+    return [value] if isinstance(value, str) else value
 
 
 def _as_word(value: Any) -> Any:
@@ -105,6 +110,22 @@ class CollectionBudget(_Section):
     """Failed ones included."""
 
 
+class UsersEntry(_Section):
+    """Simulated users, and who plays them."""
+
+    scenarios: Annotated[list[str], BeforeValidator(_as_list), Setting(min_length=1)]
+    """Packs that ship (`dialens agents scenarios`) and files, relative to the plan; every agent
+    meets the people of each."""
+    by: Annotated[AgentEntry, BeforeValidator(_as_entry)]
+    """The language model that plays them, as an entry of `agents`."""
+
+    @model_validator(mode="after")
+    def _is_played_by_one(self) -> "UsersEntry":
+        if self.by.vary or self.by.name or self.by.system:
+            raise ValueError("`by` is one agent with its settings under `set`: leave the rest out")
+        return self
+
+
 class PlanFile(_Section):
     """A plan of conversations."""
 
@@ -117,6 +138,8 @@ class PlanFile(_Section):
         | Annotated[_Entries, Setting(min_length=1)]
     ) = "each_other"
     """Those they talk with: `each other`, `themselves`, or agents; `human` is you."""
+    users: UsersEntry | None = None
+    """In place of partners, people of scenario files that a language model plays."""
     openings: list[str] | OpeningsFile | Literal["none"] | None = None
     """What is said first: sentences, a file of them, or `none`; those that ship if not given."""
     turns: int = Setting(default=8, ge=2, le=10_000)
@@ -141,6 +164,12 @@ class PlanFile(_Section):
                 f"`contexts` are answered once each, so that there is no `{min(talking)}`: "
                 "leave one out"
             )
+        brought = {"partners", "openings", "first", "contexts"} & self.model_fields_set
+        if self.users and brought:
+            raise ValueError(
+                f"simulated users are the partners and begin, so that there is no "
+                f"`{min(brought)}` beside `users`: leave one out"
+            )
         return self
 
 
@@ -164,7 +193,7 @@ def read_plan(path: Path) -> CollectionPlan:
     folder = path.parent
     return CollectionPlan(
         agents=_specs(read.agents, folder),
-        partners=_partners(read.partners, folder),
+        partners=_users(read.users, folder) if read.users else _partners(read.partners, folder),
         openings=_openings(read.openings, folder),
         turns=read.turns,
         dialogues=read.dialogues,
@@ -190,6 +219,15 @@ def _partners(
     given: Literal["each_other", "themselves"] | list[AgentEntry], folder: Path
 ) -> Partners:
     return given if isinstance(given, str) else _specs(given, folder)
+
+
+def _users(given: UsersEntry, folder: Path) -> tuple[AgentSpec, ...]:
+    by = parse_agent(given.by.agent, dict(given.by.set))
+    by = replace(by, target=_beside(by, folder))
+    places = [
+        place if place in shipped_packs() else str(folder / place) for place in given.scenarios
+    ]
+    return simulated_users(places, by)
 
 
 def _specs(entries: Sequence[AgentEntry], folder: Path) -> tuple[AgentSpec, ...]:

@@ -16,11 +16,13 @@ from ._tables import (
     note_on_tests,
     rests_on,
 )
+from ._users import SAID_BY_USERS, UserComparison, compare_users, users_as_agents
 
 __all__ = [
     "ALIKE",
     "COMPARISONS",
     "RESAMPLES",
+    "SAID_BY_USERS",
     "TOO_FEW",
     "DialogSums",
     "Group",
@@ -28,9 +30,11 @@ __all__ = [
     "JoinedRuns",
     "Pilot",
     "Sides",
+    "UserComparison",
     "by_size",
     "cards_as_compared",
     "compare",
+    "compare_users",
     "families_tested",
     "intervals",
     "is_score_folder",
@@ -42,5 +46,6 @@ __all__ = [
     "require_run",
     "rests_on",
     "run_names",
+    "users_as_agents",
     "values_only",
 ]

@@ -150,6 +150,34 @@ def compare(
         groups = joined.called(sums.groups(level))
         pairs = joined.pairs(groups, baseline)
     sides = Sides(sums, groups, resamples=resamples, seed=seed)
+    table = compared_pairs(
+        sides, pairs, [name for name in chosen if name in left_out], left_out, cards, confidence
+    )
+    return table.select(
+        pl.lit(level).cast(dtype).alias(name) if name == "level" else pl.col(name).cast(dtype)
+        for name, dtype in COMPARISONS.items()
+    )
+
+
+def compared_pairs(
+    sides: Sides,
+    pairs: Sequence[tuple[int, int]],
+    not_compared: Sequence[str],
+    left_out: Mapping[str, str],
+    cards: Mapping[str, MetricCard],
+    confidence: float,
+) -> pl.DataFrame:
+    """The rows of all pairs, with p corrected over them.
+
+    Args:
+        sides: The groups.
+        pairs: Which of them are held against each other, by their numbers.
+        not_compared: Metrics that have rows without values.
+        left_out: Why they have none.
+        cards: Of all metrics.
+        confidence: Of the intervals.
+    """
+    sums = sides.sums
     headline = [cards[metric.name].headline is not None for metric in sums.metrics]
     parts = []
     for a, b in pairs:
@@ -166,14 +194,8 @@ def compare(
             .with_columns(reason=pl.when(test=EXCHANGE).then(pl.lit(CONSTANT)).otherwise("reason"))
             .with_columns(_why("p", few=few))
         )
-        parts.append(
-            _not_compared(parts[-1], [n for n in chosen if n in left_out], left_out, cards)
-        )
-    table = corrected(pl.concat(parts, how="diagonal_relaxed"), by=["headline"])
-    return table.select(
-        pl.lit(level).cast(dtype).alias(name) if name == "level" else pl.col(name).cast(dtype)
-        for name, dtype in COMPARISONS.items()
-    )
+        parts.append(_not_compared(parts[-1], not_compared, left_out, cards))
+    return corrected(pl.concat(parts, how="diagonal_relaxed"), by=["headline"])
 
 
 def _compared(

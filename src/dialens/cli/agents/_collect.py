@@ -7,13 +7,14 @@ from typing import Annotated, Literal
 
 import typer
 
-from dialens.agents import parse_agent
+from dialens.agents import AgentSpec, parse_agent
 from dialens.agents.talks import (
     Collected,
     CollectionPlan,
     Partners,
     read_contexts,
     read_openings,
+    simulated_users,
     work_folder,
 )
 from dialens.agents.talks import collect as collect_talks
@@ -23,6 +24,7 @@ from dialens.cli.agents._collect_words import show_done, show_failures, show_pla
 from dialens.cli.agents._options import Settings, agents_extra, with_settings
 from dialens.cli.agents._pilot import show_pilot
 
+_USERS = "user."
 _WORDS: tuple[Literal["each_other", "themselves"], ...] = ("each_other", "themselves")
 
 
@@ -44,6 +46,23 @@ def collect(
             "-p",
             metavar="AGENT",
             help="Partners: agents, each_other (default), themselves, or human (you).",
+        ),
+    ] = None,
+    users: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--users",
+            metavar="PACK|FILE",
+            help="Simulated users as partners: a pack of `agents scenarios`, or a file; "
+            "repeatable.",
+        ),
+    ] = None,
+    by: Annotated[
+        str | None,
+        typer.Option(
+            "--by",
+            metavar="AGENT",
+            help="The language model that plays them; its settings: --set user.NAME=VALUE.",
         ),
     ] = None,
     settings: Settings = None,
@@ -121,8 +140,9 @@ def collect(
     Each dialogue is kept as soon as it ends: after an interruption the same command resumes where
     it was, and dialogues that failed are tried again. A setting with several values makes several
     agents of one system. With `--contexts`, or with recorded users (`--partner replay:FILE`), all
-    agents get the same words, and `compare` pairs them. At the end, and in a dry run, stands how
-    many dialogues a comparison needs. A plan holds the same things in a file; `agents kinds` lists
+    agents get the same words, and `compare` pairs them. With `--users` a language model plays
+    people with a goal, the same ones for all agents. At the end, and in a dry run, stands how many
+    dialogues a comparison needs. A plan holds the same things in a file; `agents kinds` lists
     agents.
 
     [bold]Examples[/]
@@ -133,6 +153,7 @@ def collect(
       dialens agents collect -a hred -a thred --partner human --dialogs 2 -o talks
       dialens agents collect -a hred -a thred --contexts chats.jsonl -o talks
       dialens agents collect -a hred -a thred --partner replay:chats.jsonl -o talks
+      dialens agents collect -a hred -a thred --users complaint --by openai:gpt-4o-mini -o talks
       dialens agents collect plan.yaml -o talks --dry-run
       dialens agents collect plan.yaml -o talks --workers 8 --max-cost 2.50
       dialens score talks -o out
@@ -140,6 +161,8 @@ def collect(
     options = {
         "--agent": agents,
         "--partner": partners,
+        "--users": users,
+        "--by": by,
         "--set": settings,
         "--turns": turns,
         "--dialogs": dialogs,
@@ -156,9 +179,14 @@ def collect(
             from dialens.agents.talks import read_plan
         wanted = read_plan(plan)
     else:
+        played, settings = _played(users, by, settings)
+        if played and partners:
+            raise DialensError("Simulated users are the partners: leave --partner or --users out.")
         wanted = _plan(agents, partners, settings, turns, dialogs, openings, first, seed, output)
+        if played:
+            wanted = replace(wanted, partners=played)
         if contexts is not None:
-            talking = ("--partner", "--turns", "--dialogs", "--openings", "--first")
+            talking = ("--partner", "--users", "--turns", "--dialogs", "--openings", "--first")
             for name in (name for name in talking if options[name] is not None):
                 raise DialensError(
                     f"Contexts are answered once each, so that there is no {name}. Leave it out."
@@ -182,6 +210,26 @@ def collect(
     print(f"Next: dialens score {shown(done.folder)} -o out")
     if done.failures or done.left:
         raise typer.Exit(1)
+
+
+def _played(
+    users: list[str] | None, by: str | None, settings: list[str] | None
+) -> tuple[tuple[AgentSpec, ...], list[str] | None]:
+    """The simulated users that options name, and the settings that are not theirs."""
+    if not users:
+        if by is not None:
+            raise DialensError("--by plays simulated users. Name whom: --users PACK or FILE.")
+        return (), settings
+    if by is None:
+        raise DialensError(
+            "Who plays the users? Name a language model: --by openai:MODEL, --by llama:FILE …"
+        )
+    own = [entry for entry in settings or [] if entry.startswith(_USERS)]
+    rest = [entry for entry in settings or [] if not entry.startswith(_USERS)]
+    players = with_settings([parse_agent(by)], [entry.removeprefix(_USERS) for entry in own])
+    if len(players) > 1:
+        raise DialensError("One setting of a user has two values. Give one, or collect twice.")
+    return simulated_users(users, players[0]), rest or None
 
 
 def _plan(

@@ -143,6 +143,9 @@ def show_done(done: Collected) -> None:
             )
         if len(usage.models) > 1:
             print(f"{label} was not one model: {', '.join(usage.models)} answered.")
+    for label, endings in done.ended.items():
+        reasons = ", ".join(f"{ending} {count:,}" for ending, count in endings.items())
+        print(f"Dialogues with {label} ended: {reasons}.")
 
 
 def show_failures(done: Collected) -> None:

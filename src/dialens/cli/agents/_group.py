@@ -9,6 +9,10 @@ app = lazy_app(
             "dialens.cli.agents._kinds:kinds",
             "List the kinds of agents and say which are ready, or show the settings of one.",
         ),
+        "scenarios": (
+            "dialens.cli.agents._scenarios:scenarios",
+            "List the packs of simulated users that ship, or print the scenarios of one.",
+        ),
         "train": (
             "dialens.cli.agents._train:train",
             "Train an agent on conversations (extra `train`); on a GPU if there is one.",
