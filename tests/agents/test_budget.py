@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +11,15 @@ import pytest
 from typer.testing import CliRunner
 
 from dialens.agents import AgentSpec
-from dialens.agents.talks import CollectionPlan, collect, open_plan, planned_use, read_plan, so_far
+from dialens.agents.talks import (
+    CollectionPlan,
+    collect,
+    open_plan,
+    planned_use,
+    read_plan,
+    simulated_users,
+    so_far,
+)
 from dialens.agents.talks._journal import JOURNAL, read_journal
 from dialens.base import Budget, DialensError
 from dialens.cli._app import app
@@ -245,3 +254,29 @@ dialogues: 1
     assert "the prices of words-3 are not known" in told.output
     done = CliRunner().invoke(app, command)
     assert "Cost of all: at least" in done.output
+
+
+def test_who_plays_users_counts_too(endpoint: Endpoint, tmp_path: Path) -> None:
+    """Simulated users are asked like agents: their task, their price, and a second draw."""
+    (tmp_path / "bot.txt").write_text("Yes.\n" * 9)
+    bot = AgentSpec("script", str(tmp_path / "bot.txt"))
+    played = priced(endpoint)
+    own = {name: value for name, value in played.parameters.items() if "price" not in name}
+    free = simulated_users(["complaint"], replace(played, parameters=own))
+    paid = simulated_users(["complaint"], played)
+    plan = CollectionPlan((bot,), partners=paid, turns=6, dialogues=2)
+    opened = open_plan(plan)
+    (use,), _ = planned_use(plan, opened)
+    opened.close()
+    first = 2  # dialogues, whose openings are given by the scenario or drawn
+    assert use.requests in (2 * 3, 2 * 3 - first)
+    assert use.tokens_in > use.requests * 200  # the task is told each time
+    assert use.cost == pytest.approx(use.tokens_in + 2 * use.tokens_out)
+    unpriced = CollectionPlan((bot,), partners=free, turns=4, dialogues=1, budget=Budget(cost=1.0))
+    with pytest.raises(DialensError, match="prices of user"):
+        collect(unpriced, tmp_path / "unpriced")
+    endpoint.requests.clear()
+    few = replace(plan, budget=Budget(requests=3))
+    with contextlib.suppress(DialensError):  # no dialogue may have come to its end
+        collect(few, tmp_path / "few", workers=1)
+    assert 0 < asked(endpoint) <= 3

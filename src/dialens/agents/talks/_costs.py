@@ -8,7 +8,13 @@ from dialens.agents._agent import Role
 from dialens.agents._prices import prices_of, tokens_of
 from dialens.agents._registry import kind_named
 from dialens.agents.talks._journal import Conversation, Failure, RecordedTurn
-from dialens.agents.talks._plan import CollectionPlan, OpenAgent, OpenPlan, PlannedConversation
+from dialens.agents.talks._plan import (
+    USER,
+    CollectionPlan,
+    OpenAgent,
+    OpenPlan,
+    PlannedConversation,
+)
 from dialens.base import DialensError, Spent
 
 USUAL_REPLY = 100
@@ -83,7 +89,9 @@ class Estimates:
             return Spent()
         read = self.read(who, [tokens_of(who.agent, turn.text) for turn in said])
         written = self.longest(who)
-        return Spent(1, read + written, _cost(who, read, written) or 0.0)
+        # What is no message of a simulated user is drawn once more.
+        draws = 2 if who.spec.kind == USER else 1
+        return Spent(draws, draws * (read + written), draws * (_cost(who, read, written) or 0.0))
 
     def used(self, who: OpenAgent, said: Sequence[RecordedTurn], turn: RecordedTurn) -> Spent:
         """What a reply took, by the server's account, else about."""
@@ -125,7 +133,7 @@ def refuse_unpriced(plan: CollectionPlan, opened: OpenPlan) -> None:
     if plan.budget.cost is None:
         return
     for who in opened.models:
-        if prices_of(who.agent, who.spec.kind) is None:
+        if prices_of(who.agent, who.kind) is None:
             raise DialensError(
                 f"A limit of cost cannot be kept: the prices of {who.label} are not known. Set "
                 "them (--set price_in=… --set price_out=…, of a million tokens; in a plan under "
@@ -233,6 +241,9 @@ def _most(who: OpenAgent) -> int:
 
 def _told(who: OpenAgent) -> int:
     """Tokens of persona, instruction and whatever else an agent is told in words."""
+    task = getattr(who.agent, "task", None)
+    if isinstance(task, str):
+        return tokens_of(who.agent, task) + _TOKENS_A_MESSAGE
     try:
         declared = kind_named(who.spec.kind).declared
     except DialensError:
@@ -247,7 +258,7 @@ def _told(who: OpenAgent) -> int:
 
 
 def _cost(who: OpenAgent, read: int, written: int) -> float | None:
-    prices = prices_of(who.agent, who.spec.kind)
+    prices = prices_of(who.agent, who.kind)
     if prices is None:
         return None
     return (read * prices[0] + written * prices[1]) / 1e6

@@ -8,7 +8,7 @@ from itertools import product
 from typing import Literal
 
 from dialens.agents._agent import Agent, AgentSpec, Message, Role
-from dialens.agents._registry import kind_named, make_agent
+from dialens.agents._registry import kind_named, make_agent, parse_agent
 from dialens.agents._settings import Value, agent_name, label_of
 from dialens.agents.talks._contexts import Context, ContextPartner
 from dialens.agents.talks._openings import OPENINGS
@@ -157,9 +157,16 @@ class OpenAgent:
     identity: str
 
     @property
+    def kind(self) -> str:
+        """Of the agent, or of who plays a simulated user."""
+        if self.spec.kind != USER:
+            return self.spec.kind
+        return parse_agent(str(self.spec.parameters["by"])).kind
+
+    @property
     def is_model(self) -> bool:
         """Whether it finds its words itself: no person, and nothing that was written before."""
-        return self.spec.kind not in (*_BEGIN_THEMSELVES, _CONTEXTS)
+        return self.kind not in (HUMAN, "script", "replay", _CONTEXTS)
 
 
 @dataclass(frozen=True)
@@ -366,7 +373,7 @@ def _facts(agent: OpenAgent) -> list[object]:
     spec = agent.spec
     known = kind_named(spec.kind).declared
     hidden = {one.name for one in known if one.connection or one.file}
-    hidden |= set(getattr(agent.agent, "connection", ()))
+    hidden |= set(getattr(agent.agent, "unsaid", ()))
     own = sorted((name, value) for name, value in spec.parameters.items() if name not in hidden)
     identity = str(getattr(agent.agent, "identity", ""))
     maker = str(getattr(agent.agent, "maker", "")) or identity or spec.target

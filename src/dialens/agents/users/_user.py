@@ -49,7 +49,7 @@ class SimulatedUser:
         pack: Who is played.
         by: Who plays.
         form: How it is asked, `tasks` or `turns`.
-        connection: Those of the parameters that change no words.
+        unsaid: Those of the parameters that change no words: how who plays is reached.
         number: Which conversation of a collection it is.
 
     Examples:
@@ -69,7 +69,7 @@ class SimulatedUser:
     pack: Pack = field(repr=False)
     by: Agent = field(repr=False)
     form: str = "tasks"
-    connection: tuple[str, ...] = ()
+    unsaid: tuple[str, ...] = ()
     number: int | None = None
 
     @property
@@ -90,6 +90,27 @@ class SimulatedUser:
     def prices(self) -> Any:
         """Those of who plays, where it has any."""
         return self.by.prices  # type: ignore[attr-defined]
+
+    @property
+    def host(self) -> Any:
+        """Where what is said to who plays is sent, where it is."""
+        return self.by.host  # type: ignore[attr-defined]
+
+    @property
+    def limit(self) -> Any:
+        """The limits that who plays keeps to, where it has any."""
+        return self.by.limit  # type: ignore[attr-defined]
+
+    @property
+    def count(self) -> Any:
+        """Counts tokens as who plays does, where it can."""
+        return self.by.count  # type: ignore[attr-defined]
+
+    @property
+    def task(self) -> str:
+        """What who plays is told before anything was said."""
+        ask = as_tasks if self.form == "tasks" else as_turns
+        return "\n".join(message.text for message in ask(self.scenario(), []))
 
     def scenario(self, seed: int = 0) -> Scenario:
         """Who is played: by the number of the conversation, or by a seed."""
@@ -238,7 +259,7 @@ def open_agent(spec: AgentSpec) -> SimulatedUser:
     form = settings.form
     if form == "auto":
         form = "turns" if player.kind in _READ_NO_TASK else "tasks"
-    hidden = {one.name for one in kind_named(player.kind).declared if one.connection}
+    hidden = {one.name for one in kind_named(player.kind).declared if one.connection or one.file}
     return SimulatedUser(
         spec.system or "user",
         spec.name or pack.name,
