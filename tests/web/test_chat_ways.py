@@ -154,7 +154,7 @@ def test_the_time_ends_what_is_judged_as_it_comes(make: Make, talker: Visiting) 
 
 
 def test_a_reply_is_held_back_without_a_script_too(make: Make, talker: Visiting) -> None:
-    site = make(talk("", "echo", typing={"seconds": 0.5}), agents={"bot-1": Scripted(["Yes."])})
+    site = make(talk("", "echo", pace={"seconds": 0.6}), agents={"bot-1": Scripted(["Yes."])})
     person = talker(site)
     page = person.begin()
     began = time.monotonic()

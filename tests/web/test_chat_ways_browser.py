@@ -100,7 +100,11 @@ def test_a_reply_is_held_back_as_if_it_were_typed(
     host: Hosting, window: Window, endpoint: Endpoint
 ) -> None:
     served = host(
-        talk(endpoint.url, "echo", typing={"seconds": 0.6, "characters_per_second": 10_000})
+        talk(
+            endpoint.url,
+            "echo",
+            pace={"seconds": 0.6, "characters_per_second": 10_000, "spread": 0},
+        )
     )
     page = window(served.url)
     to_chat(page)
