@@ -134,7 +134,7 @@ def test_two_agents_of_different_speed_appear_at_one_pace(
         page.wait_for_selector(".log .dots")
         page.get_by_text("You said: Hello (None)").wait_for()
         seconds.append(time.monotonic() - began)
-        page.get_by_role("button", name="Continue").click()
+        onward(page)
         for _ in range(2):
             fill(page)
             onward(page)
