@@ -23,6 +23,8 @@ EXCHANGE_COLUMNS: dict[str, str] = {
     "shown_at": "From when on the whole reply was shown (UTC)",
     "ended": "How the conversation ended: exchanges (all messages were written), participant, "
     "time, or agent (it ended it, or failed for good); empty if it did not",
+    "finish": "Why the reply ended in the middle: length (cut off at the most tokens), "
+    "content_filter, …; empty if it is whole, or the agent does not say",
     "waited": "Seconds from the message until the whole reply was shown",
     "held_ms": "Milliseconds for which the reply was held back for the pace; empty without one",
     "over_pace": "Seconds by which the agent was slower than the pace, 0 if it was not",

@@ -251,6 +251,7 @@ class Replies:
             reply.tokens_out,
             reply.cost,
             due_at(self._settings, reply.text, live.lease, live.session),
+            reply.finish if reply.finish not in ("", "stop") else None,
         )
 
     def _failure(

@@ -22,6 +22,7 @@ PARTICIPANT = "participant"
 
 _SPENT = (
     "seconds", "waited", "held_ms", "over_pace", "tries", "tokens_in", "tokens_out", "cost",
+    "finish",
 )  # fmt: skip
 
 

@@ -36,6 +36,7 @@ from dialens.studies.store._session import find, too_old
 from dialens.studies.store._submission import ANSWERED_BEFORE, ELSEWHERE, REPEATED, STORED
 from dialens.studies.store._tables import COMPLETED, LIVE, exchanges, failures, sessions
 
+_LONGEST_FINISH = 32
 LEASE_S = 6.0
 """Seconds after which a lease runs out unless it is renewed."""
 
@@ -196,6 +197,7 @@ class ConversationStore:
             "replied_at": now,
             "shown_at": now,
             "due_at": reply.due_at,
+            "finish": None if reply.finish is None else clean(reply.finish)[:_LONGEST_FINISH],
             "seconds": reply.seconds,
             "requests": reply.requests,
             "tokens_in": reply.tokens_in,

@@ -112,6 +112,7 @@ _EXCHANGES: _Columns = _TALK | {
     "cost": (exchanges.c.cost, pl.Float64),
     "shown_at": (exchanges.c.shown_at, _TIME),
     "ended": (exchanges.c.ended, pl.String),
+    "finish": (exchanges.c.finish, pl.String),
     "due_at": (exchanges.c.due_at, _TIME),
 }
 _FAILURES: _Columns = _TALK | {

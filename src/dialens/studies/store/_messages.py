@@ -66,6 +66,7 @@ class AgentReply:
         cost: Of the reply.
         due_at: When the pace of the study shows it; sides of a conversation are then shown
             together. None if it is shown as it comes.
+        finish: Why it ended in the middle (`length`, …); none if it is whole or nothing is known.
     """
 
     text: str
@@ -75,6 +76,7 @@ class AgentReply:
     tokens_out: int | None = None
     cost: float | None = None
     due_at: datetime | None = None
+    finish: str | None = None
 
 
 @dataclass(frozen=True)

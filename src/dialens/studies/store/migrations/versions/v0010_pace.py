@@ -1,4 +1,4 @@
-"""When the pace of a study shows a reply, so that agents slower than it can be told."""
+"""When the pace of a study shows a reply, and why a reply ended in the middle."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -10,10 +10,12 @@ depends_on: str | None = None
 
 
 def upgrade() -> None:
-    """Replies of before say nothing of a pace."""
+    """Replies of before say nothing of either."""
     op.add_column("exchanges", sa.Column("due_at", sa.BigInteger))
+    op.add_column("exchanges", sa.Column("finish", sa.String(32)))
 
 
 def downgrade() -> None:
-    """Forget when replies were due."""
-    op.drop_column("exchanges", "due_at")
+    """Drop what was added."""
+    for name in ("finish", "due_at"):
+        op.drop_column("exchanges", name)
