@@ -132,6 +132,8 @@ def test_two_agents_of_different_speed_appear_at_one_pace(
         began = time.monotonic()
         send(page, "Hello")
         page.wait_for_selector(".log .dots")
+        # For those who do not see the dots, since a log that is busy is not read out.
+        assert page.locator("[data-is-writing]").text_content() == "Chatbot is writing"
         page.get_by_text("You said: Hello (None)").wait_for()
         seconds.append(time.monotonic() - began)
         onward(page)
