@@ -65,11 +65,13 @@ def how_taken(data: StudyData) -> list[Remark]:
         LOST: "Conversations lost",
         OVER_PACE: "Not all at the same pace",
     }
+    of_agents = (LOST, OVER_PACE)  # these begin with a name
     remedy = {UNFINISHED: " (--completed-only leaves out who did not complete it)"}
     return [
         Remark(
             titles[note.part],
-            f"{capitalised(note.reason)}{remedy.get(note.part, '')}.",
+            f"{note.reason if note.part in of_agents else capitalised(note.reason)}"
+            f"{remedy.get(note.part, '')}.",
             warning=True,
         )
         for note in data.notes

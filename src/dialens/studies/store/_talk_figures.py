@@ -9,19 +9,22 @@ from dialens.base import counted, number
 from dialens.studies._exchange import ANSWERED, GIVEN_UP, WAITING
 from dialens.studies.store._tables import COMPLETED
 
+_NOTICED_S = 0.25
+"""Seconds over the pace that nobody notices, and that a busy server may take."""
+
 _FAILED = {"agent": pl.String, "reason": pl.String}
 
 
 def replies_by_agent(said: pl.DataFrame, failed: pl.DataFrame) -> list[dict[str, Any]]:
     """For each agent: conversations, replies, median seconds, and failures by reason.
 
-    Also how many replies had a pace, how many were over it, and by how many seconds at the median.
+    Also how many replies had a pace, how many were noticeably over it, and by how many seconds at the median.
 
     Args:
         said: In the columns of `EXCHANGES`.
         failed: In the columns of `FAILURES`.
     """
-    answered = pl.col("state") == ANSWERED
+    answered, over = pl.col("state") == ANSWERED, pl.col("over_pace") > _NOTICED_S
     whole = (
         said.group_by("agent", maintain_order=True)
         .agg(
@@ -31,8 +34,8 @@ def replies_by_agent(said: pl.DataFrame, failed: pl.DataFrame) -> list[dict[str,
             given_up=(pl.col("state") == GIVEN_UP).sum(),
             median_seconds=pl.col("seconds").filter(answered).median(),
             paced=pl.col("over_pace").is_not_null().sum(),
-            over_pace=(pl.col("over_pace") > 0).sum(),
-            median_over=pl.col("over_pace").filter(pl.col("over_pace") > 0).median(),
+            over_pace=over.sum(),
+            median_over=pl.col("over_pace").filter(over).median(),
             cost=pl.col("cost").sum(),
         )
         .sort("agent")
