@@ -18,7 +18,7 @@ _FAILED = {"agent": pl.String, "reason": pl.String}
 def replies_by_agent(said: pl.DataFrame, failed: pl.DataFrame) -> list[dict[str, Any]]:
     """For each agent: conversations, replies, median seconds, and failures by reason.
 
-    Also how many replies had a pace, how many were noticeably over it, and by how many seconds at the median.
+    Also how many replies had a pace, how many were noticeably over it, and by how much.
 
     Args:
         said: In the columns of `EXCHANGES`.
