@@ -39,8 +39,11 @@ def unreachable_agents(agents: Mapping[str, Agent], *, wait_s: float = 3.0) -> l
         agents: By their names in the data.
         wait_s: Seconds after which a service counts as out of reach.
     """
-    places = {name: getattr(agent, "address", None) for name, agent in agents.items()}
-    places = {} if getproxies() else {name: at for name, at in places.items() if at is not None}
+    places: dict[str, tuple[str, int]] = {
+        name: agent.address
+        for name, agent in agents.items()
+        if hasattr(agent, "address") and not getproxies()
+    }
     reached: set[str] = set()
 
     def reach(name: str) -> None:
@@ -57,9 +60,9 @@ def unreachable_agents(agents: Mapping[str, Agent], *, wait_s: float = 3.0) -> l
     for thread in threads:
         thread.join(max(latest - time.monotonic(), 0.0))
     return [
-        f"{name} cannot be reached at {places[name][0]}:{places[name][1]}: who is to talk with it "
-        "gets no answer. Start it, or check endpoint and network; `dialens study check` asks it."
-        for name in places
+        f"{name} cannot be reached at {host}:{port}: who is to talk with it gets no answer. Start "
+        "it, or check endpoint and network; `dialens study check` asks it."
+        for name, (host, port) in places.items()
         if name not in reached
     ]
 

@@ -4,6 +4,7 @@ A conversation is whole if it ended as the study lets it end: all messages writt
 participant who may, by the time, or by an agent that has nothing more to say.
 """
 
+import numpy as np
 import polars as pl
 
 from dialens.base import counted, listed, number, p_value
@@ -81,10 +82,10 @@ def lost_by_agent(said: pl.DataFrame) -> pl.DataFrame:
     from dialens.statistics import corrected
 
     lost, begun = agents["lost"].sum(), agents["begun"].sum()
-    p = [
-        float(stats.fisher_exact([[one, n - one], [lost - one, begun - n - lost + one]]).pvalue)
-        for one, n in agents.select("lost", "begun").iter_rows()
-    ]
+    p = []
+    for one, n in agents.select("lost", "begun").iter_rows():
+        against = np.array([[one, n - one], [lost - one, begun - n - lost + one]])
+        p.append(float(stats.fisher_exact(against).pvalue))
     tested = corrected(agents.with_columns(p=pl.Series(p)), family=None)
     return tested.drop("p").rename({"p_adjusted": "p"})
 
