@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
 from dataclasses import replace
 from datetime import timedelta
@@ -32,7 +33,7 @@ from dialens.studies import (
     study_of,
     talk_at,
 )
-from dialens.studies.design import Typing
+from dialens.studies.design import Pace
 from dialens.studies.export import export
 from dialens.studies.plan import plan
 from dialens.studies.simulation import Population, simulate_study
@@ -67,7 +68,8 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     (talk(rate="each_reply") | {"qualities": ONLY_WHOLE}, "no quality has `level: turn`"),
     (talk(least_exchanges=3), "least_exchanges is 3, but after 3"),
     (talk(minutes=0), "minutes"),
-    (talk(typing={"seconds": -1}), "typing"),
+    (talk(pace={"seconds": -1}), "conversations.pace.seconds: has to be 0 or more"),
+    (talk(pace="slow"), "conversations.pace: .*as_it_comes"),
     (talk(side_by_side=True, agents=TALK["conversations"]["agents"][:1]), "two agents"),
     (
         arena() | {"qualities": {"q": {"level": "turn", "instrument": "best_worst"}}},
@@ -200,10 +202,11 @@ def test_replies_may_be_shown_as_markdown() -> None:
     assert len(varied.cells) == 6
 
 
-def test_the_typing_delay_is_the_same_for_all() -> None:
-    typing = Typing(seconds=1.0, characters_per_second=40.0, at_most=15.0)
-    assert typing.delay("x" * 100) == 1.0 + 100 / 40
-    assert typing.delay("x" * 8_000) == 15.0
+def test_the_pace_knows_no_agent() -> None:
+    pace = Pace(seconds=1.0, characters_per_second=40.0, spread=0.3, at_most=15.0)
+    assert pace.delay("x" * 100) == 1.0 + 100 / 40
+    assert pace.delay("x" * 100, -1.0) == pytest.approx(3.5 * math.exp(-0.3))
+    assert pace.delay("x" * 8_000, 2.0) == 15.0
 
 
 def test_the_time_runs_from_the_first_message() -> None:
@@ -219,7 +222,7 @@ def test_the_time_runs_from_the_first_message() -> None:
 
 
 def test_simulated_people_end_their_conversations(tmp_path: Path) -> None:
-    study = study_of(talk(rate="each_reply", least_exchanges=1, typing={"seconds": 30}))
+    study = study_of(talk(rate="each_reply", least_exchanges=1, pace={"seconds": 30, "spread": 0}))
     with Store.open(f"sqlite:///{tmp_path}/s.db") as store:
         done = simulate_study(store, study, Population(), participants=12, now=NOON)
         assert done.outcomes == {"completed": 12}
@@ -241,7 +244,7 @@ def test_simulated_people_end_their_conversations(tmp_path: Path) -> None:
 
 
 def test_simulated_people_run_out_of_time(tmp_path: Path) -> None:
-    study = study_of(talk(exchanges=20, minutes=1.0))
+    study = study_of(talk(exchanges=20, minutes=1.0, pace="as_it_comes"))
     with Store.open(f"sqlite:///{tmp_path}/s.db") as store:
         done = simulate_study(store, study, Population(), participants=3, now=NOON)
         rows = ConversationStore(store.database).exchanges_frame(study.hash)

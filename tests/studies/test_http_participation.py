@@ -29,6 +29,7 @@ from dialens.studies import (
     study_of,
 )
 from dialens.studies._http_participation import take_part_over_http
+from dialens.studies.design import AS_IT_COMES
 from dialens.studies.instruments import validate
 from dialens.studies.plan import plan
 from dialens.studies.recruiters import recruiters
@@ -94,10 +95,19 @@ def conversations(store: Store, study: str, pseudonym: str) -> list[Exchange]:
     return [Exchange(key="", **row) for row in frame.select(columns).iter_rows(named=True)]
 
 
+def hurried(study: Study) -> Study:
+    """A study whose agents reply as fast as they are, so that nobody has to wait in a test."""
+    talks = study.design.conversations
+    if talks is None:
+        return study
+    quick = talks.model_copy(update={"pace": AS_IT_COMES})
+    return replace(study, design=study.design.model_copy(update={"conversations": quick}))
+
+
 @pytest.mark.parametrize("name", [name for name in TEMPLATES if name != "turn-by-turn"])
 def test_pages_and_process_give_the_same_answers(name: str, served: Served) -> None:
     """What somebody answers through the pages is what they would have answered without them."""
-    study = load_template(name)
+    study = hurried(load_template(name))
     url, store = served(study, template_folder(name))
     people = Population(inattentive=0.2, speeders=0.2)
     done = through(url, study, people, at_once=3)

@@ -27,7 +27,7 @@ def talk(url: str, *models: str, **changes: Any) -> dict[str, Any]:
     Args:
         url: Of the endpoint.
         models: Its scenarios; the agents are called bot-1, bot-2, …
-        changes: In the section `conversations`.
+        changes: In the section `conversations`, where replies are shown as they come.
     """
     settings = {"endpoint": url, "attempts": 1, "send_seed": False}
     agents = [
@@ -41,6 +41,7 @@ def talk(url: str, *models: str, **changes: Any) -> dict[str, Any]:
             "agents": agents,
             "exchanges": 2,
             "topics": ["Talk about the weather."],
+            "pace": "as_it_comes",
         }
         | changes,
         "qualities": {

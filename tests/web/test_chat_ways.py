@@ -154,7 +154,7 @@ def test_the_time_ends_what_is_judged_as_it_comes(make: Make, talker: Visiting) 
 
 
 def test_a_reply_is_held_back_without_a_script_too(make: Make, talker: Visiting) -> None:
-    site = make(talk("", "echo", typing={"seconds": 0.5}), agents={"bot-1": Scripted(["Yes."])})
+    site = make(talk("", "echo", pace={"seconds": 0.6}), agents={"bot-1": Scripted(["Yes."])})
     person = talker(site)
     page = person.begin()
     began = time.monotonic()
@@ -164,6 +164,28 @@ def test_a_reply_is_held_back_without_a_script_too(make: Make, talker: Visiting)
     told = person.say(page, "Bye")
     assert said(told) == ""  # nothing of it streams
     assert told[-1]["text"] == "Yes."
+
+
+def test_a_greeting_suits_templates_that_insist_on_taking_turns(
+    make: Make, talker: Visiting, endpoint: Endpoint
+) -> None:
+    site = make(talk(endpoint.url, "turns", greeting="Hello! What is on your mind?"))
+    person = talker(site)
+    page = person.begin()
+    assert "What is on your mind?" in page.html
+    for text in ("Tea.", "And you?"):
+        assert person.say(person.here(), text)[-1]["state"] == "answered"
+    for request in endpoint.requests:
+        roles = [one["role"] for one in request["messages"] if one["role"] != "system"]
+        assert roles == ["user", "assistant"] * (len(roles) // 2) + ["user"]
+        assert "Hello! What is on your mind?" in [one["content"] for one in request["messages"]]
+
+
+def test_a_reply_that_was_cut_off_says_so(make: Make, talker: Visiting, endpoint: Endpoint) -> None:
+    site = make(talk(endpoint.url, "cut-off-3"))
+    person = talker(site)
+    person.say(person.begin(), "Hello")
+    assert exchanges(site)["finish"].to_list() == ["length"]
 
 
 def test_markdown_is_shown_when_it_is_whole_and_stays_safe(make: Make, talker: Visiting) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -100,7 +101,11 @@ def test_a_reply_is_held_back_as_if_it_were_typed(
     host: Hosting, window: Window, endpoint: Endpoint
 ) -> None:
     served = host(
-        talk(endpoint.url, "echo", typing={"seconds": 0.6, "characters_per_second": 10_000})
+        talk(
+            endpoint.url,
+            "echo",
+            pace={"seconds": 0.6, "characters_per_second": 10_000, "spread": 0},
+        )
     )
     page = window(served.url)
     to_chat(page)
@@ -112,6 +117,34 @@ def test_a_reply_is_held_back_as_if_it_were_typed(
     page.get_by_text("You said: Hello (None)").wait_for()
     row = exchanges(served).row(0, named=True)
     assert row["waited"] >= 0.6 > row["seconds"]
+
+
+def test_two_agents_of_different_speed_appear_at_one_pace(
+    host: Hosting, window: Window, endpoint: Endpoint
+) -> None:
+    """The second takes a second for its four words; people wait for both for as long."""
+    pace = {"seconds": 1.6, "characters_per_second": 10_000, "spread": 0}
+    served = host(talk(endpoint.url, "echo", "slow-0.25", exchanges=1, assign="within", pace=pace))
+    page = window(served.url)
+    to_chat(page)
+    seconds = []
+    for _ in range(2):
+        began = time.monotonic()
+        send(page, "Hello")
+        page.wait_for_selector(".log .dots")
+        # For those who do not see the dots, since a log that is busy is not read out.
+        assert page.locator("[data-is-writing]").text_content() == "Chatbot is writing"
+        page.get_by_text("You said: Hello (None)").wait_for()
+        seconds.append(time.monotonic() - began)
+        onward(page)
+        for _ in range(2):
+            fill(page)
+            onward(page)
+    assert min(seconds) >= 1.6
+    rows = exchanges(served).sort("agent")
+    assert rows["waited"].n_unique() == 1
+    assert rows["over_pace"].to_list() == [0.0, 0.0]
+    assert rows["held_ms"][0] > rows["held_ms"][1] + 700
 
 
 @pytest.mark.parametrize("how", ["desk", "phone", "bare"])

@@ -155,12 +155,13 @@ class Agent(Protocol):
     """Answers conversations. Safe to ask from several threads at once.
 
     An agent may also have `identity`, a string that changes when its answers may (the hash of its
-    weights or of its script), `maker`, the same wherever the agent is reached, `close()`, called
-    when it is no longer needed, `ended(history)`, called when a conversation with it is over,
-    `numbered(number)`, the agent as it talks in the n-th conversation of a collection (the same for
-    everybody it talks with), as a partner in collections `opening` (its first words), `speaker`
-    (what it is called in the corpus), `about` (what the corpus keeps of it) and `connection` (its
-    parameters that change no words), and, as a judge of studies,
+    weights or of its script), `maker`, the same wherever the agent is reached, `address`, host and
+    port of the service that it asks, `close()`, called when it is no longer needed,
+    `ended(history)`, called when a conversation with it is over, `numbered(number)`, the agent as
+    it talks in the n-th conversation of a collection (the same for everybody it talks with), as a
+    partner in collections `opening` (its first words), `speaker` (what it is called in the corpus),
+    `about` (what the corpus keeps of it) and `unsaid` (its parameters that change no words), and,
+    as a judge of studies,
 
     - `host`, where what is said to it is sent,
     - `prices` of a million tokens read and written, or none, and `count(text)`, its tokens,

@@ -30,6 +30,7 @@ from ._http_participation import simulate_over_http
 from ._judgements import check_outcomes, rating_rows
 from ._media import MEDIA_TYPES, media_files
 from ._operation import NOTES, OPERATION, named, operation_values, settings_from
+from ._pace import due_at
 from ._paradata import DEVICES, Paradata
 from ._participation import Entrance, attendance, ending, take_part
 from ._precision import PRECISE, PRECISION_METHOD, Precision
@@ -117,6 +118,7 @@ __all__ = [
     "check_study",
     "codebook",
     "codebook_markdown",
+    "due_at",
     "edited",
     "ending",
     "estimate",

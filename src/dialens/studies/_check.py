@@ -162,6 +162,11 @@ def _warnings(study: Study, longest: float) -> list[str]:
     talks = design.conversations
     if talks is not None:
         n_items = 1 if talks.assign == "between" else len(talks.line_ups)
+        if len(talks.agents) > 1 and talks.common_pace is None:
+            said.append(
+                "Replies are shown as fast as each agent is (conversations.pace: as_it_comes): "
+                "speed tells agents apart, and is rated as quality. Leave the setting out."
+            )
     if design.items.sample is not None:
         n_items = design.items.sample.count
     for name, check in design.checks.attention.items():

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dialens.studies._judgements import COMPREHENSION
 from dialens.studies._paradata import paradata_columns
 from dialens.studies._study import Study, quality_label
+from dialens.studies._talk_columns import EXCHANGE_COLUMNS, FAILURE_COLUMNS
 from dialens.studies._types import JSON, SCREEN_KINDS
 from dialens.studies.design import (
     ANCHOR_VALUE,
@@ -110,40 +111,6 @@ CHANGE_COLUMNS: dict[str, str] = {
 }
 """The columns of changes.parquet."""
 
-EXCHANGE_COLUMNS: dict[str, str] = {
-    "talk": "The conversation within the participation; side by side, -1 is the first agent's side "
-    "and -2 the second's",
-    "number": "Of the message in it, from 1",
-    "system": "System of the agent",
-    "agent": "Agent that the message was sent to",
-    "said": "What the participant wrote",
-    "said_at": "When it was stored (UTC)",
-    "state": "answered, waiting, failed, or given_up (the conversation ended there)",
-    "tries": "How often the agent was asked for the reply",
-    "reply": "What the agent said",
-    "replied_at": "When that, or the last failure, was stored (UTC)",
-    "reason": "Of the last failure",
-    "seconds": "From the question to the last piece of the reply",
-    "requests": "That the agent made for it, where it says so",
-    "tokens_in": "Read by the model, where it says so",
-    "tokens_out": "Written by the model, where it says so",
-    "cost": "In the currency of the agent's prices, where they are known",
-    "shown_at": "From when on the whole reply was shown (UTC)",
-    "ended": "How the conversation ended: exchanges (all messages were written), participant, "
-    "time, or agent (it ended it, or failed for good); empty if it did not",
-    "waited": "Seconds from the message until the whole reply was shown",
-}
-"""The columns of exchanges.parquet, beside those that say whose they are."""
-
-FAILURE_COLUMNS: dict[str, str] = {
-    "asked": "Which time the agent was asked for the reply, from 1",
-    "reason": "A word for what happened: timeout, malformed, empty, …",
-    "told": "What went wrong, in detail",
-    "seconds": "From the question to the failure",
-    "failed_at": "When it was stored (UTC)",
-}
-"""The columns of failures.parquet, beside those that say which message it was."""
-
 SCREEN_COLUMNS: dict[str, str] = {
     "screen": "The screen within the participation",
     "kind": ", ".join(SCREEN_KINDS[:-1]),
@@ -199,6 +166,7 @@ def codebook(study: Study, *, judged: bool = False) -> dict[str, JSON]:
         "title": design.title,
         "ratings": RATING_COLUMNS
         | (SWAPPED_COLUMNS if design.presentation.responses == "swap" else {})
+        | ({} if design.conversations is None else {"partial": EXCHANGE_COLUMNS["partial"]})
         | {LANGUAGE: "In which the participant took part"}
         | (JUDGE_COLUMNS if judged else {}),
         "participants": PARTICIPANT_COLUMNS,

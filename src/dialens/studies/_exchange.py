@@ -19,6 +19,17 @@ ENDINGS = (ALL_SAID, BY_PARTICIPANT, BY_TIME, BY_AGENT)
 """How a conversation ends: all messages are written, the participant ends it, the time is over, or
 the agent ended it or failed for good."""
 
+LEFT, LEFT_AFTER_FAILURE, AGENT_FAILED = "left", "left_after_failure", "agent_failed"
+PARTIAL = {
+    LEFT: "the participant left",
+    LEFT_AFTER_FAILURE: "the participant left after the agent had failed",
+    AGENT_FAILED: "the agent failed for good",
+    "other_agent_failed": "the agent beside it failed for good",
+    "under_way": "still under way",
+    "begun_anew": "the participant began again",
+}
+"""Why a conversation is partial, with words for people."""
+
 
 @dataclass(frozen=True)
 class Exchange:
@@ -43,6 +54,7 @@ class Exchange:
         cost: In the currency of the agent's prices, where they are known.
         shown_at: From when on the whole reply is shown; never before it was stored.
         ended: How the conversation ended, if it ended with this exchange: one of `ENDINGS`.
+        due_at: When the pace of the study shows the reply; none if replies are shown as they come.
     """
 
     talk: str
@@ -62,6 +74,7 @@ class Exchange:
     cost: float | None = None
     shown_at: datetime | None = None
     ended: str | None = None
+    due_at: datetime | None = None
 
 
 @dataclass(frozen=True)
@@ -131,10 +144,8 @@ class TalkState:
     @cached_property
     def sides(self) -> tuple[tuple[Exchange, ...], ...]:
         """What was said, by side, as participants see it: what is not shown yet is waited for."""
-        return tuple(
-            tuple(as_seen(one, self.now) for one in self.exchanges if one.talk == name)
-            for name in self.talk.names
-        )
+        own = as_seen([one for one in self.exchanges if one.talk in self.talk.names], self.now)
+        return tuple(tuple(one for one in own if one.talk == name) for name in self.talk.names)
 
     @property
     def last(self) -> tuple[Exchange, ...]:
@@ -217,15 +228,33 @@ class TalkState:
         )
 
 
-def as_seen(exchange: Exchange, now: datetime) -> Exchange:
-    """An exchange as a participant sees it: a reply that is held back is waited for.
+def whole_of(talk: str) -> str:
+    """The conversation that a side belongs to, by the name under which the side is kept.
 
-    One that was not held back is seen whatever the clock of this machine says.
+    Examples:
+        >>> whole_of("chat-001-2"), whole_of("chat-001")
+        ('chat-001', 'chat-001')
     """
-    shown = exchange.shown_at
-    if shown is None or shown <= now or shown == exchange.replied_at:
-        return exchange
-    return replace(exchange, state=WAITING, reply=None, ended=None)
+    return "-".join(talk.split("-")[:2])
+
+
+def as_seen(exchanges: Sequence[Exchange], now: datetime) -> tuple[Exchange, ...]:
+    """Exchanges as a participant sees them: a reply that is held back is waited for.
+
+    At a pace, sides are shown together, so the quicker one waits for the other. A reply that was
+    not held back is seen whatever the clock of this machine says.
+    """
+    awaited = {(whole_of(one.talk), one.number) for one in exchanges if one.state == WAITING}
+
+    def hidden(one: Exchange) -> bool:
+        beside = one.due_at is not None and (whole_of(one.talk), one.number) in awaited
+        held = one.shown_at is not None and one.shown_at > now and one.shown_at != one.replied_at
+        return beside or held
+
+    return tuple(
+        replace(one, state=WAITING, reply=None, ended=None) if hidden(one) else one
+        for one in exchanges
+    )
 
 
 def spoken(exchanges: Iterable[Exchange], *, greeting: str = "") -> list[tuple[str, str]]:

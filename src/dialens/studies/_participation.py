@@ -14,6 +14,7 @@ from sqlalchemy import func, insert, select, update
 
 from dialens.studies._conversations import filled, is_absent, talk_at
 from dialens.studies._exchange import TalkState
+from dialens.studies._pace import due_at
 from dialens.studies._raters import Rater, RaterReply, seen
 from dialens.studies._study import Study
 from dialens.studies._types import (
@@ -284,11 +285,11 @@ def _converse(
         yield _REPLY_S
         for lease in leases:
             text = stand_in(lease.side.agent, number)
-            held = None if talks.typing is None else max(talks.typing.delay(text) - _REPLY_S, 0.0)
-            reply = AgentReply(text, _REPLY_S, held_s=held)
+            due = due_at(talks, text, lease, session)
+            reply = AgentReply(text, _REPLY_S, due_at=due)
             conversations.store_reply(lease, reply, now=clock())
         shown = [one.shown_at for one in state().exchanges if one.shown_at is not None]
-        if talks.typing is not None and shown:
+        if talks.common_pace is not None and shown:
             yield max((max(shown) - clock()).total_seconds(), 0.0)
 
 

@@ -5,7 +5,7 @@ from ._serving import password_from, serve
 from ._site import Site, unserved_versions
 from ._studies_app import Index, ServedStudy, check_names, studies_app
 from ._study_app import study_app
-from ._talking_agents import open_agents
+from ._talking_agents import open_agents, unreachable_agents
 
 __all__ = [
     "Index",
@@ -21,5 +21,6 @@ __all__ = [
     "studies_app",
     "study_app",
     "study_preview",
+    "unreachable_agents",
     "unserved_versions",
 ]

@@ -98,9 +98,8 @@ class Chats:
 
     def seen(self, session: Session) -> tuple[Exchange, ...]:
         """What was said in a session, as the participant sees it now."""
-        now = self._site.clock()
         stored = self._replies.conversations.exchanges(session.token)
-        return tuple(as_seen(one, now) for one in stored)
+        return as_seen(stored, self._site.clock())
 
     def _state_of(
         self, session: Session, exchanges: Sequence[Exchange], screen: Screen
@@ -251,7 +250,7 @@ class Chats:
         while True:
             async with aclosing(heard(live, _QUIET_S)) as pieces:
                 async for talk, piece in pieces:
-                    shown = piece and self._settings.typing is None
+                    shown = piece and self._settings.common_pace is None
                     told = {"piece": piece, "side": names.index(talk) + 1}
                     yield _line(told) if shown else b"\n"
             try:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from dialens.agents import ENDED, Agent, AgentError, Message, streamed
-from dialens.studies import Study, spoken
+from dialens.studies import Study, due_at, spoken
 from dialens.studies.store import (
     LEASE_S,
     AgentFailure,
@@ -47,8 +47,7 @@ class LiveReply:
 
     lease: Lease
     agent: Agent
-    seed: int
-    language: str | None = None
+    session: Session
     began: float = 0.0
     finished: bool = False
     _pieces: list[str] = field(default_factory=list)
@@ -162,7 +161,7 @@ class Replies:
         talk = lease.side.talk
         key = key_of(session, talk, lease.exchange.number)
         agent = self._agents[lease.side.agent]
-        live = LiveReply(lease, agent, _seed(session, talk), session.language)
+        live = LiveReply(lease, agent, session)
         with self._lock:
             self._live[key] = live
             self._waiting.append((key, live))
@@ -209,7 +208,7 @@ class Replies:
             self._done(key, live)
 
     def _asked(self, live: LiveReply) -> AgentReply | AgentFailure:
-        talks = self._study.said_in(live.language).design.conversations
+        talks = self._study.said_in(live.session.language).design.conversations
         assert talks is not None
         utterances = spoken((*live.lease.before, live.lease.exchange), greeting=talks.greeting)
         history = [
@@ -226,7 +225,7 @@ class Replies:
 
     def _heard(self, live: LiveReply, history: list[Message]) -> AgentReply:
         length, limit = 0, self._settings.max_reply_characters
-        pieces = streamed(live.agent, history, seed=live.seed)
+        pieces = streamed(live.agent, history, seed=_seed(live.session, live.lease.side.talk))
         while True:
             try:
                 piece = next(pieces)
@@ -244,10 +243,15 @@ class Replies:
             live.add(piece)
         if not reply.text.strip():
             raise AgentError("The agent said nothing.", "empty", attempts=reply.attempts)
-        spent, typing = time.monotonic() - live.began, self._settings.typing
-        held = None if typing is None else max(typing.delay(reply.text) - spent, 0.0)
         return AgentReply(
-            reply.text, spent, reply.attempts, reply.tokens_in, reply.tokens_out, reply.cost, held
+            reply.text,
+            time.monotonic() - live.began,
+            reply.attempts,
+            reply.tokens_in,
+            reply.tokens_out,
+            reply.cost,
+            due_at(self._settings, reply.text, live.lease, live.session),
+            reply.finish if reply.finish not in ("", "stop") else None,
         )
 
     def _failure(

@@ -18,6 +18,8 @@ from dialens.studies.store import (
     Store,
     Times,
     last_failures,
+    pace_sentences,
+    partial_sentences,
     replies_by_agent,
     without_replies,
 )
@@ -62,6 +64,7 @@ class Overview:
         failures: Their newest failures.
         ends: How many did not agree, were screened out, or withdrew.
         silent: Where people completed and no agent ever answered, a sentence each.
+        conversations_said: Which agents lose conversations, and which are slower than the pace.
     """
 
     at: datetime
@@ -75,6 +78,7 @@ class Overview:
     failures: list[dict[str, Any]] = field(default_factory=list)
     ends: tuple[EarlyEnd, ...] = ()
     silent: list[str] = field(default_factory=list)
+    conversations_said: tuple[str, ...] = ()
 
 
 class Watch:
@@ -117,6 +121,7 @@ class Watch:
             list(last_failures(failed)),
             self._store.early_ends(self._study),
             without_replies(said, failed, KINDS),
+            (*partial_sentences(said), *pace_sentences(said)),
         )
 
 

@@ -161,7 +161,7 @@ def test_the_last_reply_of_one_side_does_not_end_it_for_the_other(store: Store) 
 def test_both_sides_stored_at_once_do_not_wait_for_each_other(store: Store) -> None:
     """Each changes the other's row: a fixed order of locks, so no deadlock, while leases renew."""
     talking, study = ConversationStore(store.database), register(store)
-    held = AgentReply("Yes.", 1.0, held_s=5.0)
+    held = AgentReply("Yes.", 1.0, due_at=NOON + 5 * SECOND)
     for number in range(6):
         came = arrive(store, study, f"worker-{number}")
         leases = say(talking, came.token, PAIR, 1)
@@ -184,8 +184,10 @@ def test_both_sides_stored_at_once_do_not_wait_for_each_other(store: Store) -> N
 def test_replies_that_are_held_back_are_shown_together(store: Store) -> None:
     came, talking = arrive(store, register(store)), ConversationStore(store.database)
     quick, slow = say(talking, came.token, PAIR, 1)
-    talking.store_reply(quick, AgentReply("Yes.", 0.5, held_s=2.0), now=NOON)
-    talking.store_reply(slow, AgentReply("No.", 8.0, held_s=0.0), now=NOON + 8 * SECOND)
+    talking.store_reply(quick, AgentReply("Yes.", 0.5, due_at=NOON + 2 * SECOND), now=NOON)
+    talking.store_reply(
+        slow, AgentReply("No.", 8.0, due_at=NOON + 3 * SECOND), now=NOON + 8 * SECOND
+    )
     said = talking.exchanges(came.token)
     assert {one.shown_at for one in said} == {NOON + 8 * SECOND}
     assert [one.seconds for one in said] == [0.5, 8.0]
@@ -196,7 +198,7 @@ def test_replies_that_are_held_back_are_shown_together(store: Store) -> None:
 def test_a_reply_that_is_held_back_is_waited_for(store: Store) -> None:
     came, talking = arrive(store, register(store)), ConversationStore(store.database)
     (lease,) = say(talking, came.token, ONE, 1)
-    talking.store_reply(lease, AgentReply("Yes.", 1.0, held_s=3.0), now=NOON)
+    talking.store_reply(lease, AgentReply("Yes.", 1.0, due_at=NOON + 3 * SECOND), now=NOON)
     said = talking.exchanges(came.token)
     soon = TalkState(ONE, said, NOON + SECOND)
     assert (soon.state, soon.last[0].reply, soon.held_s) == (WAITING, None, 2.0)

@@ -109,6 +109,12 @@ class EndpointAgent:
         return httpx.URL(self.connection.endpoint).host
 
     @property
+    def address(self) -> tuple[str, int]:
+        """Host and port of the endpoint."""
+        url = httpx.URL(endpoint_of(self.settings, self.environment))
+        return url.host, url.port or (443 if url.scheme == "https" else 80)
+
+    @property
     def prices(self) -> tuple[float, float] | None:
         """Of a million tokens read and written, where both are set."""
         read, written = self.settings.price_in, self.settings.price_out

@@ -8,7 +8,7 @@ from ._paper import PaperTable, paper_tables, split_effects
 from ._raters import FLAGS, flag_raters, rater_flags, robustness
 from ._reading import read_study
 from ._response_biases import response_biases
-from ._scales import LEFT_OUT, TAKEN_AS_POINTS, UNFINISHED
+from ._scales import LEFT_OUT, LOST, OVER_PACE, TAKEN_AS_POINTS, UNFINISHED
 from ._simulation import SimulatedStudy
 from ._study_analysis import StudyAnalysis
 
@@ -18,6 +18,8 @@ __all__ = [
     "FLAGS",
     "LEANINGS",
     "LEFT_OUT",
+    "LOST",
+    "OVER_PACE",
     "TAKEN_AS_POINTS",
     "UNFINISHED",
     "PaperTable",

@@ -12,6 +12,7 @@ import polars as pl
 
 from dialens.analysis.bias._data import StudyData, study_data
 from dialens.analysis.bias._scales import LEFT_OUT, UNFINISHED, Note
+from dialens.analysis.bias._talks import talk_notes, without_partial
 from dialens.analysis.people import broken_battles, how_far, with_kinds
 from dialens.base import DialensError, counted, listed
 from dialens.corpus import Source
@@ -34,6 +35,7 @@ def read_study(
     say: Callable[[str], None] = lambda _: None,
     with_excluded: bool = False,
     completed_only: bool = False,
+    with_partial: bool = False,
 ) -> StudyData:
     """Read an export or a table of ratings.
 
@@ -49,6 +51,7 @@ def read_study(
         say: Called with each sentence that a reader should hear at once.
         with_excluded: Whether people who were excluded count all the same.
         completed_only: Whether only people count who completed the study.
+        with_partial: Whether ratings of whole conversations count that did not come to their end.
     """
     source = Path(path)
     named, kept = dict(factors or {}), dict(where or {})
@@ -57,6 +60,8 @@ def read_study(
     for note in gone:
         say(f"{note.part}: {note.reason}.")
     ratings, halfway = _unfinished(ratings, leave_out=completed_only)
+    ratings, partial = (ratings, []) if with_partial else without_partial(ratings)
+    partial += talk_notes(source)
     broken = _broken_battles(ratings, source)
     for note in broken:
         say(f"{note.part}: {note.reason}.")
@@ -76,7 +81,7 @@ def read_study(
             answers = pl.read_parquet(file) if file.suffix == ".parquet" else pl.read_csv(file)
             break
     data = study_data(ratings, answers, factors=list(named), normalise=normalise)
-    return replace(data, notes=(*gone, *halfway, *broken, *data.notes))
+    return replace(data, notes=(*gone, *halfway, *partial, *broken, *data.notes))
 
 
 def _without_excluded(ratings: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:

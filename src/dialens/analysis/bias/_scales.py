@@ -27,6 +27,12 @@ LEFT_OUT: Final = "ratings left out"
 UNFINISHED: Final = "people who did not finish"
 """The part of the note that says how many did not complete the study and count all the same."""
 
+LOST: Final = "conversations that did not come to their end"
+"""The part of the note that says which agent lost how many conversations."""
+
+OVER_PACE: Final = "agents slower than the pace"
+"""The part of the note that says which agent could be told by its speed."""
+
 _NUMBER_SHOWN = ("numerical", "both", "shown")
 _WIDE = 20
 _ALIKE = 3.0

@@ -126,6 +126,13 @@ def analyze(
         bool,
         typer.Option("--completed-only", help="Count only people who completed the study."),
     ] = False,
+    with_partial: Annotated[
+        bool,
+        typer.Option(
+            "--with-partial",
+            help="Count ratings of whole conversations that did not come to their end.",
+        ),
+    ] = False,
     resamples: Resamples = 2_000,
     seed: Seed = 0,
     format: RatingFormat = None,
@@ -146,7 +153,8 @@ def analyze(
     report says so where data are simulated, and whether the study is the one that was
     preregistered. Of several versions the newest is analysed, unless others are named; `version`
     is a column then (--factor version=version). Excluded people are left out; answers of people
-    who have not finished count, and the report says how many there are.
+    who have not finished count, and the report says how many there are. Ratings of whole
+    conversations that did not come to their end do not count; those of their replies do.
 
     [bold]Examples[/]
 
@@ -164,6 +172,7 @@ def analyze(
     arguments |= {"column": column, "participants": participants, "format": format}
     arguments |= {"version": version, "all_versions": all_versions}
     arguments |= {"with_excluded": with_excluded, "completed_only": completed_only}
+    arguments |= {"with_partial": with_partial}
     chosen = Versions(version, all_versions)
     target = output or _beside(source)
     recorder = Recorder("study analyze", arguments | {"resamples": resamples}, seed=seed)
@@ -188,6 +197,7 @@ def analyze(
                 say=print,
                 with_excluded=with_excluded,
                 completed_only=completed_only,
+                with_partial=with_partial,
             )
         with recorder.step("analyse"):
             analysis = analyse_study(

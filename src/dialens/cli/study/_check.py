@@ -1,24 +1,22 @@
 """`dialens study check`: what a study asks of people and costs, before anyone is paid."""
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dialens.base import DialensError, counted
+from dialens.base import counted, listed
 from dialens.cli._options import Seed
 from dialens.cli._terminal import plain_table, print_whole
+from dialens.cli.study._agents_asked import AskedAgent, ask_agents
 from dialens.cli.study._extra import studies_extra
 
 if TYPE_CHECKING:
-    from dialens.agents import Agent
     from dialens.studies import Study, StudyEstimate
 
 _MOST_CELLS = 24
 _SCREENS = 8
-_SAID = "Hello, how are you?"
-_MOST_CHARACTERS = 120
 
 
 def check(
@@ -36,10 +34,10 @@ def check(
             help="How many of a participant's screens to print; none if not given, 8 with --cell.",
         ),
     ] = None,
-    ask: Annotated[
+    offline: Annotated[
         bool,
         typer.Option(
-            "--ask", help="Say one short message to each agent; services charge for the answer."
+            "--offline", help="Ask no agent anything; otherwise each is asked one short question."
         ),
     ] = False,
     seed: Seed = 0,
@@ -47,13 +45,14 @@ def check(
     """Check a study file, and say how long it takes, what it costs and what is left to mend.
 
     Errors name the line, the key and the remedy. `study preview` shows the screens; --screens
-    prints some of them here. Agents of a study with conversations are made, and asked nothing;
-    --ask says one short message to each, and ends with 1 if one of them does not answer.
+    prints some of them here. Agents that participants are to talk with are asked one short
+    question each, at the same time; a service may charge for the answer, and --offline leaves that
+    out. The command ends with 1 if one of them does not answer.
 
     [bold]Examples[/]
 
       dialens study check anchoring
-      dialens study check three-bots --ask
+      dialens study check three-bots --offline
       dialens study check anchoring/study.yaml --cell anchor=both,layout=separate --screens 12
     """
     with studies_extra():
@@ -63,21 +62,25 @@ def check(
     estimated = estimate(loaded, seed=seed)
     chosen = loaded.cell(cell).name if cell else loaded.cells[0].name
     design = loaded.design
-    agents: Mapping[str, Agent] = {}
+    asked: Sequence[AskedAgent] = ()
     if design.conversations is not None:
         agents = open_agents(loaded, study_file(study).parent)
-    elif ask:
-        raise DialensError("--ask: nobody talks with an agent in this study; leave it out.")
+        asked = () if offline else ask_agents(agents, design.conversations, seed=seed)
+    silent = [one.name for one in asked if one.reply is None]
     longest = max(cell.minutes for cell in estimated.cells)
     paid = f"; cost {estimated.cost:,.2f} {estimated.currency} with fees" if estimated.cost else ""
     if estimated.hourly is not None:
         paid += f", {estimated.hourly:.2f} {estimated.currency} an hour in the longest cell"
+    if silent:
+        verb = "does" if len(silent) == 1 else "do"
+        print(f"{loaded.name} cannot be run yet: {listed(silent)} {verb} not answer.")
+    people = counted(estimated.participants, "participant")
     print(
-        f"{loaded.name} can be run: {counted(estimated.participants, 'participant')} in "
+        f"{loaded.name} {'asks for' if silent else 'can be run:'} {people} in "
         f"{counted(len(estimated.cells), 'cell')}, {estimated.ratings:,} ratings, up to "
         f"{counted(round(longest), 'minute')} each{paid}."
     )
-    for warning in estimated.warnings:
+    for warning in (*estimated.warnings, *_too_slow(loaded, asked)):
         print(f"! {warning}")
     print(f"{design.title} (version {design.version}, {loaded.hash[:12]})")
     print(
@@ -86,8 +89,10 @@ def check(
     )
     if len(loaded.languages) > 1:
         print(f"Languages: {', '.join(loaded.languages)}")
-    if agents and not ask:
-        print(_agents(loaded))
+    if design.conversations is not None:
+        print(_agents(loaded, offline=offline))
+    for one in asked:
+        print(one.line())
     _cells(estimated)
     for number, (name, wave) in enumerate(design.waves.items(), start=2):
         longest = max(cell.minutes for cell in estimate(loaded, seed=seed, wave=number).cells)
@@ -100,35 +105,23 @@ def check(
     if most:
         print(f"\nA participant in {chosen} (seed {seed}):\n")
         print("\n".join(preview(loaded, chosen, seed=seed, most=most)))
-    if ask and not _all_answer(agents, seed):
+    if silent:
         raise typer.Exit(1)
 
 
-def _agents(study: "Study") -> str:
-    """Which agents there are, none of which was asked anything."""
+def _agents(study: "Study", *, offline: bool) -> str:
+    """Which agents there are, and whether they were asked anything."""
     talks = study.design.conversations
     assert talks is not None
     names = ", ".join(f"{agent.name} ({agent.agent})" for agent in talks.agents)
-    return f"Agents: {names}. They were not asked whether they answer: --ask does."
+    return f"Agents: {names}." + (" They were not asked whether they answer." if offline else "")
 
 
-def _all_answer(agents: Mapping[str, "Agent"], seed: int) -> bool:
-    """Say one message to each agent, and print what came back; whether all answered."""
-    from dialens.agents import AgentError, Message
-
-    well = True
-    for name, agent in agents.items():
-        try:
-            reply = agent.reply([Message("partner", _SAID)], seed=seed)
-        except AgentError as error:
-            well = False
-            print(f"! {name} did not answer: {error}")
-            continue
-        text = " ".join(reply.text.split())
-        short = text if len(text) <= _MOST_CHARACTERS else f"{text[:_MOST_CHARACTERS]}…"
-        cost = "" if reply.cost is None else f", for {reply.cost:.4f}"
-        print(f"{name} answered {_SAID!r} after {reply.seconds:.1f} s{cost}: {short}")
-    return well
+def _too_slow(study: "Study", asked: Sequence[AskedAgent]) -> list[str]:
+    """Agents that the pace of the study would not hide."""
+    talks = study.design.conversations
+    pace = None if talks is None else talks.common_pace
+    return [] if pace is None else [told for one in asked if (told := one.too_slow(pace))]
 
 
 def _cells(estimate: "StudyEstimate") -> None:

@@ -101,6 +101,8 @@ def export(
             f"{counted(done.failures, 'failure', 'failures')} of agents; next: "
             f"dialens score {shown(output / 'conversations')}"
         )
+    for sentence in done.conversations_said:
+        print(f"  {sentence}")
     for reason, count in done.left_out.items():
         print(f"  not among the ratings: {count:,} ({reason.replace('`', '')})")
     print(f"{shown(output)}: start with {shown(output / 'card.md')}")

@@ -124,12 +124,13 @@ def _ready(study: Path, url: str, *, unfinished: bool) -> "Study":
     """Open everything that serving a study needs, and say where it differs from its file."""
     from dialens.studies import check_finished, load_study, study_file
     from dialens.studies.store import Store, StoreUnavailable
-    from dialens.web import open_agents, unserved_versions
+    from dialens.web import open_agents, unreachable_agents, unserved_versions
 
     loaded = load_study(study)
     if not unfinished:
         check_finished(study)
-    open_agents(loaded, study_file(study).parent)
+    for line in unreachable_agents(open_agents(loaded, study_file(study).parent)):
+        print(f"! {line}")
     with Store.open(url) as store:
         try:
             store.database.try_writing()

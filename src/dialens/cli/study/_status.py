@@ -103,7 +103,13 @@ def _show(store: "Store", record: "StudyRecord") -> None:
 def _agents(store: "Store", study: str) -> tuple[list[str], list[str]]:
     """Where people completed without a reply; how each agent did that participants talk with."""
     from dialens.agents import KINDS
-    from dialens.studies.store import ConversationStore, replies_by_agent, without_replies
+    from dialens.studies.store import (
+        ConversationStore,
+        pace_sentences,
+        partial_sentences,
+        replies_by_agent,
+        without_replies,
+    )
 
     talking = ConversationStore(store.database)
     said, failed = talking.exchanges_frame(study), talking.failures_frame(study)
@@ -117,6 +123,7 @@ def _agents(store: "Store", study: str) -> tuple[list[str], list[str]]:
             f"{counted(agent['replies'], 'reply', 'replies')}{took}; "
             + (f"failures: {reasons}" if reasons else "no failures")
         )
+    lines += [*partial_sentences(said), *pace_sentences(said)]
     return without_replies(said, failed, KINDS), lines
 
 

@@ -4,7 +4,14 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from dialens.analysis.bias import LEFT_OUT, TAKEN_AS_POINTS, UNFINISHED, StudyData
+from dialens.analysis.bias import (
+    LEFT_OUT,
+    LOST,
+    OVER_PACE,
+    TAKEN_AS_POINTS,
+    UNFINISHED,
+    StudyData,
+)
 from dialens.analysis.judges import MODELS
 from dialens.base import capitalised, counted
 from dialens.corpus import kind_of_rater
@@ -55,12 +62,16 @@ def how_taken(data: StudyData) -> list[Remark]:
         TAKEN_AS_POINTS: "Taken as points",
         LEFT_OUT: "Left out",
         UNFINISHED: "Not all finished",
+        LOST: "Conversations lost",
+        OVER_PACE: "Not all at the same pace",
     }
+    of_agents = (LOST, OVER_PACE)  # these begin with a name
     remedy = {UNFINISHED: " (--completed-only leaves out who did not complete it)"}
     return [
         Remark(
             titles[note.part],
-            f"{capitalised(note.reason)}{remedy.get(note.part, '')}.",
+            f"{note.reason if note.part in of_agents else capitalised(note.reason)}"
+            f"{remedy.get(note.part, '')}.",
             warning=True,
         )
         for note in data.notes

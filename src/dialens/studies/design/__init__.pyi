@@ -1,6 +1,6 @@
 from ._allocation import Allocation, compared
 from ._anchors import anchor_value
-from ._conversations import AGENT, PAIR, Conversations, TalkingAgent, Typing
+from ._conversations import AGENT, AS_IT_COMES, PAIR, Conversations, Pace, TalkingAgent
 from ._design import EACH, NAME, Design, Example, Quality, texts_of
 from ._factors import (
     ANCHOR_VALUE,
@@ -41,6 +41,7 @@ from ._waves import Wave
 __all__ = [
     "AGENT",
     "ANCHOR_VALUE",
+    "AS_IT_COMES",
     "CODE",
     "EACH",
     "LANGUAGE",
@@ -71,6 +72,7 @@ __all__ = [
     "LinkRecruiter",
     "MTurkRecruiter",
     "MediaEntry",
+    "Pace",
     "PersonalRecruiter",
     "ProlificRecruiter",
     "ProviderRecruiter",
@@ -80,7 +82,6 @@ __all__ = [
     "Screening",
     "Section",
     "TalkingAgent",
-    "Typing",
     "UtteranceEntry",
     "Wave",
     "anchor_value",

@@ -1,5 +1,6 @@
 """The part of a study file by which participants talk with agents, and judge what they said."""
 
+import math
 from itertools import combinations
 from pathlib import PurePath
 from typing import Annotated, Any, Literal, Self
@@ -42,24 +43,43 @@ def _topics(value: Any) -> Any:
 _Text = Annotated[str, Setting(min_length=1, max_length=2_000)]
 
 
-class Typing(Section):
-    """How long replies are held back, as if somebody typed them; the same for all agents."""
+AS_IT_COMES = "as_it_comes"
+"""The setting by which replies are shown as fast as their agent is."""
+
+
+class Pace(Section):
+    """How long a reply takes, whichever agent it comes from: it is held back until then."""
 
     seconds: float = Setting(default=1.0, ge=0, le=60)
     """Before the first character."""
     characters_per_second: float = Setting(default=40.0, gt=0, le=10_000)
-    """How fast it is typed."""
+    """How fast the rest is written."""
+    spread: float = Setting(default=0.2, ge=0, le=1)
+    """How much that varies from reply to reply, as people do: the standard deviation of the
+    logarithm; 0 for no variation."""
     at_most: float = Setting(default=15.0, gt=0, le=300)
     """Seconds that no reply is held back longer than."""
 
-    def delay(self, reply: str) -> float:
-        """Seconds from the question until a reply is shown.
+    def delay(self, reply: str, draw: float = 0.0) -> float:
+        """Seconds from the message until a reply to it is shown.
+
+        Args:
+            reply: What is said.
+            draw: A standard normal number, of the exchange and not of the agent.
 
         Examples:
-            >>> Typing(seconds=1, characters_per_second=40).delay("x" * 100)
-            3.5
+            >>> pace = Pace(seconds=1, characters_per_second=40, spread=0.5)
+            >>> pace.delay("x" * 100), round(pace.delay("x" * 100, 1.0), 2)
+            (3.5, 5.77)
         """
-        return min(self.seconds + len(reply) / self.characters_per_second, self.at_most)
+        written = self.seconds + len(reply) / self.characters_per_second
+        return min(written * math.exp(self.spread * draw), self.at_most)
+
+
+def _pace(value: Any) -> Any:
+    if isinstance(value, str) and value != AS_IT_COMES:
+        raise ValueError(f"`{AS_IT_COMES}`, or settings like `{{seconds: 2}}`; seen: {value!r}")
+    return value
 
 
 class Conversations(Section):
@@ -82,9 +102,10 @@ class Conversations(Section):
     """Messages after which a participant may end the conversation; all are written if not given."""
     minutes: float | None = Setting(default=None, gt=0, le=240)
     """After the first message, when the conversation ends; a reply under way is still shown."""
-    typing: Typing | None = None
-    """Replies are shown whole and not before a while, as if they were typed; as they come if not
-    given."""
+    pace: Annotated[Pace | Literal["as_it_comes"] | None, BeforeValidator(_pace)] = None
+    """How long replies take, the same for all agents, so that speed tells nobody apart: they are
+    shown whole, and not before. `as_it_comes` shows each as fast as its agent is. If not given,
+    several agents have the usual pace, and a single one is shown as it comes."""
     topics: Annotated[
         list[_Text], BeforeValidator(_topics, json_schema_input_type=str | list[_Text]), WORDS
     ] = Setting(default_factory=list)
@@ -121,6 +142,21 @@ class Conversations(Section):
         if self.side_by_side and len(self.agents) < 2:
             raise ValueError("side_by_side needs at least two agents")
         return self
+
+    @property
+    def common_pace(self) -> Pace | None:
+        """The pace that holds for all agents; none if replies are shown as they come.
+
+        Examples:
+            >>> agents = [TalkingAgent(name=name, agent="hred") for name in "ab"]
+            >>> Conversations(agents=agents).common_pace.seconds
+            1.0
+            >>> Conversations(agents=agents[:1]).common_pace
+            >>> Conversations(agents=agents, pace="as_it_comes").common_pace
+        """
+        if isinstance(self.pace, Pace):
+            return self.pace
+        return Pace() if self.pace is None and len(self.agents) > 1 else None
 
     @property
     def factor(self) -> str:

@@ -141,6 +141,7 @@ def _talks(study: Study, done: Exported) -> list[str]:
         f"{done.conversations:,} conversations; agents failed {done.failures:,} times. Replies "
         "that never came are not rated.",
         "",
+        *(line for said in done.conversations_said for line in (said, "")),
     ]
 
 

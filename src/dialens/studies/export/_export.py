@@ -19,9 +19,16 @@ from dialens.studies.export._card import ExportedVersion, card_markdown
 from dialens.studies.export._gates import comprehension, consents
 from dialens.studies.export._participants import participants_table
 from dialens.studies.export._tables import tables
-from dialens.studies.export._talks import CONVERSATIONS, write_conversations
+from dialens.studies.export._talks import CONVERSATIONS, with_partial, write_conversations
 from dialens.studies.judges import Ledger, judge_ratings, with_conditions
-from dialens.studies.store import ConversationStore, OperationStore, Store
+from dialens.studies.store import (
+    EXCHANGES,
+    ConversationStore,
+    OperationStore,
+    Store,
+    pace_sentences,
+    partial_sentences,
+)
 
 MARKER = "codebook.json"
 """By which an earlier export is known again and may be replaced."""
@@ -51,6 +58,8 @@ class Exported:
         excluded: People who were excluded; their rows are there, and marked.
         conversations: Dialogues of the corpus `conversations`, where people talked with agents.
         failures: Times that an agent failed.
+        conversations_said: How many conversations of each agent did not come to their end, and
+            which agent was slower than the pace of the study, a sentence each.
         judged: Ratings of judges, which are among the ratings.
         judges: Places of judges' answers, rows of judges.parquet.
     """
@@ -66,6 +75,7 @@ class Exported:
     failures: int = 0
     judged: int = 0
     judges: int = 0
+    conversations_said: tuple[str, ...] = ()
 
 
 def export(
@@ -132,6 +142,11 @@ def export(
     asked, judged = _judges(judges, versions)
     if asked.height:
         ratings = pl.concat([ratings, judged], how="diagonal_relaxed")
+    talked = any(one.study.design.conversations is not None for one in versions)
+    talking = ConversationStore(store.database)
+    said = of_all(talking.exchanges_frame) if talked else EXCHANGES.to_frame()
+    if talked:
+        ratings = with_partial(ratings, said)
     frames = {
         "participants": participants_table(people, marked),
         "ratings": ratings,
@@ -158,13 +173,16 @@ def export(
         judges=asked.height,
     )
     with atomic_folder(target, force=force) as scratch:
-        if any(one.study.design.conversations is not None for one in versions):
-            talking = ConversationStore(store.database)
-            said = of_all(talking.exchanges_frame)
+        if talked:
             failed = of_all(talking.failures_frame)
             frames |= {"exchanges": said, "failures": failed}
             n_conversations = write_conversations(newest, said, ratings, scratch / CONVERSATIONS)
-            done = replace(done, conversations=n_conversations, failures=failed.height)
+            done = replace(
+                done,
+                conversations=n_conversations,
+                failures=failed.height,
+                conversations_said=(*partial_sentences(said), *pace_sentences(said)),
+            )
         (scratch / CSV).mkdir()
         for name, frame in frames.items():
             frame.write_parquet(scratch / f"{name}.parquet")

@@ -20,6 +20,12 @@ PARTICIPANT = "participant"
 """What participants are called in it."""
 
 
+_SPENT = (
+    "seconds", "waited", "held_ms", "over_pace", "tries", "tokens_in", "tokens_out", "cost",
+    "finish",
+)  # fmt: skip
+
+
 def dialog_name(rater: str, talk: str, wave: int) -> str:
     """What a conversation is called in the tables.
 
@@ -32,6 +38,8 @@ def dialog_name(rater: str, talk: str, wave: int) -> str:
 
 def dialogues(said: pl.DataFrame, greetings: Mapping[str, str]) -> list[Dialogue]:
     """Conversations in plain objects; those begun and thrown away are left out.
+
+    The last turn says how the conversation ended, and if it did not come to its end, why.
 
     Args:
         said: In the columns of `studies.store.EXCHANGES`.
@@ -51,14 +59,33 @@ def dialogues(said: pl.DataFrame, greetings: Mapping[str, str]) -> list[Dialogue
         for row in rows:
             turns.append(Turn(PARTICIPANT, "partner", row["said"], row["said_at"]))
             if row["state"] == ANSWERED:
-                spent = ("seconds", "waited", "tries", "tokens_in", "tokens_out", "cost")
-                meta = {name: row[name] for name in spent if row[name] is not None}
+                meta = {name: row[name] for name in _SPENT if row[name] is not None}
                 turns.append(Turn(agent, "agent", row["reply"], row["replied_at"], meta=meta))
         if turns and first["ended"] is not None:
             turns[-1].meta = {**(turns[-1].meta or {}), "ended": first["ended"]}
+        if first["partial"]:
+            why = {"partial": True, "partial_reason": first["partial_reason"]}
+            turns[-1].meta = {**(turns[-1].meta or {}), **why}
         named = dialog_name(first["rater"], first["talk"], first["wave"])
         made.append(Dialogue(first["system"], agent, named, turns))
     return made
+
+
+def with_partial(ratings: pl.DataFrame, said: pl.DataFrame) -> pl.DataFrame:
+    """Ratings with `partial`: whether the conversation they are about did not come to its end.
+
+    Args:
+        ratings: In the columns of an export.
+        said: In the columns of `studies.store.EXCHANGES`.
+    """
+    kept = said.filter(pl.col("session_state") != RESTARTED)
+    columns = ("rater", "talk", "wave", "partial")
+    marked = {dialog_name(*place): mark for *place, mark in kept.select(columns).iter_rows()}
+    marks = pl.DataFrame(
+        {"dialog": list(marked), "partial": list(marked.values())},
+        schema={"dialog": pl.String, "partial": pl.Boolean},
+    )
+    return ratings.join(marks, on="dialog", how="left", maintain_order="left")
 
 
 def write_conversations(

@@ -5,10 +5,11 @@ from ._changes import CHANGES, Change
 from ._conversations import LEASE_S, ConversationStore
 from ._figures import CellProgress, EarlyEnd, Times
 from ._forget import Forgotten
-from ._frames import EXCHANGES, last_failures, replies_by_agent, without_replies
+from ._frames import EXCHANGES
 from ._histories import History, ScreenVisit, histories
 from ._messages import AgentFailure, AgentReply, Lease, ParticipantMessage
 from ._operating import OperationStore
+from ._partial import lost_by_agent, partial_sentences
 from ._payments import Payment, PaymentStore
 from ._people import IDENTITIES, PARTICIPANTS, CodeHolder
 from ._problems import (
@@ -41,6 +42,7 @@ from ._tables import (
     settings,
     studies,
 )
+from ._talk_figures import last_failures, pace_sentences, replies_by_agent, without_replies
 from ._waves import Returning, WaveProgress
 
 __all__ = [
@@ -102,7 +104,10 @@ __all__ = [
     "check_belongs",
     "histories",
     "last_failures",
+    "lost_by_agent",
     "no_place",
+    "pace_sentences",
+    "partial_sentences",
     "participants",
     "replies_by_agent",
     "restore",

@@ -36,6 +36,7 @@ from dialens.studies.store._session import find, too_old
 from dialens.studies.store._submission import ANSWERED_BEFORE, ELSEWHERE, REPEATED, STORED
 from dialens.studies.store._tables import COMPLETED, LIVE, exchanges, failures, sessions
 
+_LONGEST_FINISH = 32
 LEASE_S = 6.0
 """Seconds after which a lease runs out unless it is renewed."""
 
@@ -121,7 +122,7 @@ class ConversationStore:
                 held_until=now + timedelta(seconds=LEASE_S),
             )
         )
-        return Lease(session, server, exchange, before, message.talk, side)
+        return Lease(session, server, exchange, before, message.talk, side, now)
 
     def take_over(
         self,
@@ -163,7 +164,9 @@ class ConversationStore:
             )
             connection.execute(update(sessions).where(sessions.c.id == row.id).values(seen_at=now))
             before = tuple(earlier for earlier in said if earlier.number < number)
-            return Lease(row.id, server, exchange, before, talk, side)
+            # Whoever tries again waits anew; who only looks again has waited since the message.
+            since = known.said_at if expired else now
+            return Lease(row.id, server, exchange, before, talk, side, since)
 
     def end(self, token: str, talk: Talk, *, by_participant: bool, now: datetime) -> bool:
         """Store how a conversation ended where that is not stored yet; whether it is over.
@@ -188,12 +191,13 @@ class ConversationStore:
         """Store a reply; whether it counts, which it does unless somebody took over."""
         exchange = lease.exchange
         last = exchange.number >= lease.talk.most
-        held_until = now + timedelta(seconds=reply.held_s or 0.0)
         values = {
             "state": ANSWERED,
             "reply": clean(reply.text),
             "replied_at": now,
-            "shown_at": held_until,
+            "shown_at": now,
+            "due_at": reply.due_at,
+            "finish": None if reply.finish is None else clean(reply.finish)[:_LONGEST_FINISH],
             "seconds": reply.seconds,
             "requests": reply.requests,
             "tokens_in": reply.tokens_in,
@@ -206,11 +210,11 @@ class ConversationStore:
             if any(other.state == GIVEN_UP for other in others):
                 values["ended"] = BY_AGENT
             shown = [other.shown_at for other in others if other.shown_at is not None]
-            if reply.held_s is not None:
-                values["shown_at"] = max([held_until, *shown])
+            if reply.due_at is not None:
+                values["shown_at"] = max([now, reply.due_at, *shown])
             if not _finished(connection, lease, values):
                 return False
-            if reply.held_s is not None and shown:
+            if reply.due_at is not None and shown:
                 _change_beside(connection, lease, {"shown_at": values["shown_at"]})
             return True
 
@@ -317,6 +321,7 @@ def _exchange(row: Row[Any]) -> Exchange:
         row.cost,
         row.shown_at,
         row.ended,
+        row.due_at,
     )
 
 

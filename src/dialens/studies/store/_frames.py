@@ -1,16 +1,14 @@
 """What was collected, as tables by pseudonym: answers, events, conversations with agents."""
 
-from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 import polars as pl
 from sqlalchemy import ColumnElement, Connection, Select, and_, func, select
 
-from dialens.studies._exchange import ANSWERED, GIVEN_UP, WAITING
 from dialens.studies._paradata import PARADATA, with_grades
+from dialens.studies.store._partial import with_partial
 from dialens.studies.store._tables import (
-    COMPLETED,
     answers,
     cells,
     events,
@@ -114,6 +112,8 @@ _EXCHANGES: _Columns = _TALK | {
     "cost": (exchanges.c.cost, pl.Float64),
     "shown_at": (exchanges.c.shown_at, _TIME),
     "ended": (exchanges.c.ended, pl.String),
+    "finish": (exchanges.c.finish, pl.String),
+    "due_at": (exchanges.c.due_at, _TIME),
 }
 _FAILURES: _Columns = _TALK | {
     "asked": (failures.c.attempt, pl.Int64),
@@ -136,11 +136,22 @@ submission arrived.
 """
 EVENTS = _schema(_EVENTS)
 """One row an event; `client_at` is what the participant's clock said, `detail` is JSON."""
-EXCHANGES = pl.Schema([*_schema(_EXCHANGES).items(), ("waited", pl.Float64)])
+_MEASURED: dict[str, pl.DataType | type[pl.DataType]] = {
+    "waited": pl.Float64,
+    "held_ms": pl.Int64,
+    "over_pace": pl.Float64,
+    "partial": pl.Boolean,
+    "partial_reason": pl.String,
+}
+EXCHANGES = pl.Schema(
+    {name: kind for name, (_, kind) in _EXCHANGES.items() if name != "due_at"} | _MEASURED
+)
 """One row a message of a participant, with the reply to it.
 
-`waited` are the seconds from the message until the whole reply was shown. `ended` is the same in
-all rows of a conversation; none if it did not end.
+`waited` are the seconds from the message until the whole reply was shown, `held_ms` the
+milliseconds for which it was held back, and `over_pace` the seconds by which the agent was slower
+than the pace of the study; both none where there is none. `ended`, `partial` and `partial_reason`
+(one of `PARTIAL`) are the same in all rows of a conversation.
 """
 FAILURES = _schema(_FAILURES)
 """One row each time an agent failed, those included that answered when asked again."""
@@ -193,10 +204,19 @@ def screens_frame(connection: Connection, study_id: int) -> pl.DataFrame:
 def exchanges_frame(connection: Connection, study: str) -> pl.DataFrame:
     """Every message and reply of a study, by its hash (`EXCHANGES`)."""
     query = _talks_of_study(_selected(_EXCHANGES).select_from(exchanges), study)
-    waited = (pl.col("shown_at") - pl.col("said_at")).dt.total_microseconds() / 1e6
-    ended = pl.col("ended").drop_nulls().first().over("rater", "attempt", "talk")
-    frame = _frame(connection, query, _schema(_EXCHANGES))
-    return frame.with_columns(waited=waited, ended=ended)
+    paced = pl.col("due_at").is_not_null()
+    replied = pl.col("replied_at")
+    said = _frame(connection, query, _schema(_EXCHANGES)).with_columns(
+        waited=_seconds(pl.col("shown_at") - pl.col("said_at")),
+        held_ms=pl.when(paced).then((pl.col("shown_at") - replied).dt.total_milliseconds()),
+        over_pace=pl.when(paced).then(_seconds(replied - pl.col("due_at")).clip(0)),
+        ended=pl.col("ended").drop_nulls().first().over("rater", "attempt", "talk"),
+    )
+    return with_partial(said).select(EXCHANGES.names())
+
+
+def _seconds(length: pl.Expr) -> pl.Expr:
+    return length.dt.total_microseconds() / 1e6
 
 
 def failures_frame(connection: Connection, study: str) -> pl.DataFrame:
@@ -235,67 +255,3 @@ def _talks_of_study(query: Select[Any], study: str, *last: ColumnElement[Any]) -
         .where(studies.c.hash == study)
         .order_by(exchanges.c.session_id, exchanges.c.talk, exchanges.c.number, *last)
     )
-
-
-def replies_by_agent(said: pl.DataFrame, failed: pl.DataFrame) -> list[dict[str, Any]]:
-    """For each agent: conversations, replies, median seconds, and failures by reason.
-
-    Args:
-        said: In the columns of `EXCHANGES`.
-        failed: In the columns of `FAILURES`.
-    """
-    answered = pl.col("state") == ANSWERED
-    whole = (
-        said.group_by("agent", maintain_order=True)
-        .agg(
-            talks=pl.struct("rater", "attempt", "talk").n_unique(),
-            replies=answered.sum(),
-            waiting=(pl.col("state") == WAITING).sum(),
-            given_up=(pl.col("state") == GIVEN_UP).sum(),
-            median_seconds=pl.col("seconds").filter(answered).median(),
-            cost=pl.col("cost").sum(),
-        )
-        .sort("agent")
-    )
-    counts = failed.group_by("agent", "reason").len().sort("agent", "len", descending=[False, True])
-    reasons: dict[str, dict[str, int]] = {}
-    for agent, reason, n in counts.iter_rows():
-        reasons.setdefault(agent, {})[reason] = n
-    return [row | {"failures": reasons.get(row["agent"], {})} for row in whole.to_dicts()]
-
-
-def without_replies(
-    said: pl.DataFrame, failed: pl.DataFrame, words: Mapping[str, str]
-) -> list[str]:
-    """Where people completed a study of conversations and no agent ever answered, a sentence each.
-
-    Args:
-        said: In the columns of `EXCHANGES`.
-        failed: In the columns of `FAILURES`.
-        words: Of each reason for which an agent fails.
-    """
-    done = said.filter(pl.col("session_state") == COMPLETED)
-    people = done.group_by("cell", "rater", maintain_order=True).agg(
-        heard=(pl.col("state") == ANSWERED).any()
-    )
-    lines = []
-    for (cell,), own in people.group_by("cell", maintain_order=True):
-        silent = own.filter(~pl.col("heard"))["rater"].to_list()
-        if not silent:
-            continue
-        theirs = failed.filter(pl.col("cell") == cell, pl.col("rater").is_in(silent))
-        counts = theirs.group_by("agent", "reason").len().sort("len", "agent", descending=True)
-        why = "; ".join(
-            f"{agent} {words.get(reason, reason)}, {n:,} ×"
-            for agent, reason, n in counts.iter_rows()
-        )
-        lines.append(
-            f"{len(silent):,} of {own.height:,} completed in {cell} without a single reply: "
-            f"{why or 'no reason is known'}."
-        )
-    return lines
-
-
-def last_failures(failed: pl.DataFrame, most: int = 5) -> Sequence[dict[str, Any]]:
-    """The newest failures, for the researcher to read."""
-    return failed.sort("failed_at", descending=True).head(most).to_dicts()

@@ -1,6 +1,7 @@
 """What is sent and answered in a conversation, on its way into the database."""
 
 from dataclasses import dataclass
+from datetime import datetime
 
 from dialens.studies._exchange import Exchange, Side, Talk
 
@@ -35,6 +36,7 @@ class Lease:
         before: The earlier exchanges of the conversation.
         talk: The conversation.
         side: The side of it that is to answer.
+        since: When the participant began to wait for this reply.
     """
 
     session: int
@@ -43,6 +45,7 @@ class Lease:
     before: tuple[Exchange, ...]
     talk: Talk
     side: Side
+    since: datetime
 
     @property
     def beside(self) -> tuple[str, ...]:
@@ -61,8 +64,9 @@ class AgentReply:
         tokens_in: Read by the model.
         tokens_out: Written by the model.
         cost: Of the reply.
-        held_s: For how long it is not shown yet; sides of a conversation are then shown together.
-            None if it is shown as it comes.
+        due_at: When the pace of the study shows it; sides of a conversation are then shown
+            together. None if it is shown as it comes.
+        finish: Why it ended in the middle (`length`, …); none if it is whole or nothing is known.
     """
 
     text: str
@@ -71,7 +75,8 @@ class AgentReply:
     tokens_in: int | None = None
     tokens_out: int | None = None
     cost: float | None = None
-    held_s: float | None = None
+    due_at: datetime | None = None
+    finish: str | None = None
 
 
 @dataclass(frozen=True)

@@ -271,13 +271,17 @@ exchanges = Table(
     Column("tokens_out", Integer),
     Column("cost", Float),
     Column("shown_at", Moment),
+    Column("due_at", Moment),
+    Column("finish", String(32)),
     Column("ended", String(16)),
     Index(None, "server", "state"),
     one_of("state", EXCHANGE_STATES),
 )
 """Messages with their replies. `server` has the lease on asking the agent until `held_until`.
 
-`shown_at` is from when on participants see the whole reply. `ended` stands with the exchange that a
+`shown_at` is from when on participants see the whole reply; `due_at` is when the pace of the study
+shows it, none where replies are shown as they come. `finish` says why a reply ended in the middle,
+none if it is whole. `ended` stands with the exchange that a
 conversation ended with, and says how.
 """
 

@@ -9,7 +9,7 @@
   const field = form.elements.text, write = form.querySelector(".write");
   const send = write.querySelector("button"), again = form.querySelector("[data-again]");
   const told = form.querySelector("[data-error]"), count = form.querySelector("[data-count]");
-  const status = form.querySelector("[data-chat-status]");
+  const status = form.querySelector("[data-chat-status]"), writing = form.querySelector("[data-is-writing]");
   const trouble = document.getElementById("trouble");
   const onward = document.querySelector("form.onward");
   const end = form.querySelector("[data-end]"), time = form.querySelector("[data-time]");
@@ -35,12 +35,14 @@
     return bubble;
   };
 
+  const isWriting = (side) => log.dataset.writing.replace("{name}", called[side - 1]);
+
   const thinking = (side) => {
     const bubble = turn(called[side - 1], false, side), dots = document.createElement("span");
     bubble.classList.add("pending");
     dots.className = "dots";
     dots.setAttribute("role", "img");
-    dots.setAttribute("aria-label", log.dataset.writing.replace("{name}", called[side - 1]));
+    dots.setAttribute("aria-label", isWriting(side));
     dots.append(...[1, 2, 3].map(() => document.createElement("i")));
     bubble.append(dots);
     return bubble;
@@ -106,6 +108,8 @@
     });
     const bubbles = new Map(pending.map((side) => [side, thinking(side)]));
     log.setAttribute("aria-busy", "true");
+    // The dots for those who do not see them: a log that is busy is not read out.
+    writing.textContent = pending.map(isWriting).join(", ");
     toEnd();
     for (let attempt = 0; ; attempt += 1) {
       const said = {};
@@ -183,6 +187,7 @@
     busy = false;
     send.disabled = false;
     field.readOnly = false;
+    writing.textContent = "";
     status.textContent = "";
     status.classList.remove("lost");
     if (outcome.wrong !== undefined) {
