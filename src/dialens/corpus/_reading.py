@@ -13,7 +13,7 @@ import msgspec
 from dialens.base import DialensError, counted, did_you_mean
 from dialens.corpus._dialogue import Dialogue, batches
 from dialens.corpus._intake import Intake, RecordError, message, not_utf8
-from dialens.corpus._source import Record, Source, json_records
+from dialens.corpus._source import UNDECODABLE, Record, Source, json_records
 from dialens.corpus._tables import ROLES, Tables
 from dialens.corpus._unrecognised import unrecognised
 
@@ -22,7 +22,7 @@ _STEP = re.compile(r"\[(\d+)\]|([^.\[\]]+)")
 _NOTHING = re.compile(rb"\s*(?:\[\s*\]|\{\s*\})?\s*")
 _AT = re.compile(r" - at `(?:key in )?(.+)`$")
 
-UNREADABLE = (RecordError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+UNREADABLE = (RecordError, *UNDECODABLE)
 """What decoding and parsing a record may raise; `as_record_error` puts it into our words."""
 
 
