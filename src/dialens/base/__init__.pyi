@@ -1,5 +1,5 @@
 from ._allocator import ALLOCATOR, keep_freed_memory
-from ._display import html_table, text_table
+from ._display import html_table, printable, text_table
 from ._errors import DialensError, DialensWarning, did_you_mean, first_line, not_written
 from ._estimate import Estimate
 from ._http import RetryPolicy, not_sent, retry_after, send_with_retry
@@ -17,6 +17,7 @@ from ._storage import (
     listed_files,
     make_folder,
     refuse_inputs_in,
+    room_on_disk,
     set_aside,
     sha256_file,
     take_lock,
@@ -73,11 +74,13 @@ __all__ = [
     "one_thread",
     "open_state",
     "p_value",
+    "printable",
     "progress",
     "read_marker",
     "read_yaml",
     "refuse_inputs_in",
     "retry_after",
+    "room_on_disk",
     "send_with_retry",
     "set_aside",
     "sha256_file",

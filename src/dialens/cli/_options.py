@@ -1,6 +1,7 @@
 """Options that several commands share, and how their values are read.
 
-Whatever takes long to import is imported where it is used: help and completion load this module.
+Whatever takes long to import os
+import is imported where it is used: help and completion load this module.
 """
 
 from collections.abc import Callable, Iterator
@@ -265,7 +266,7 @@ def reads_anything(
 def shown(path: Path) -> str:
     """A path as short as it can be said."""
     try:
-        return str(path.resolve().relative_to(Path.cwd()))
+        return str(Path(os.path.realpath(path)).relative_to(Path.cwd()))
     except ValueError:
         return str(path)
 

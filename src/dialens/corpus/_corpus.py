@@ -137,7 +137,7 @@ class Corpus:
         manifest = _read_manifest(folder)
         try:
             files = msgspec.convert(manifest, _Manifest).files
-        except msgspec.ValidationError as error:
+        except (msgspec.ValidationError, UnicodeEncodeError) as error:
             raise DialensError(
                 f"{folder / MANIFEST} is not whole: {first_line(error)}. Convert the source again "
                 "with `dialens convert`."

@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 import polars as pl
 
-from dialens.base import DialensError, TableSink, listed
+from dialens.base import DialensError, TableSink, listed, room_on_disk
 from dialens.corpus._checks import DIALOGS, FLAW, LINE, ROWS, SEEN, Check, problems
 from dialens.corpus._columns import ColumnNames, turn_columns
 from dialens.corpus._intake import Intake, RecordError, message
@@ -42,7 +42,7 @@ def gathered(
         return
     with tempfile.TemporaryDirectory(prefix="dialens-") as folder:
         spool = Path(folder) / "rows.parquet"
-        with TableSink(spool, schema) as sink:
+        with room_on_disk(spool.parent), TableSink(spool, schema) as sink:
             for frame in frames:
                 sink.write(frame)
         yield pl.scan_parquet(spool)
@@ -270,7 +270,8 @@ def _with_roles(frame: pl.DataFrame, roles: TableRoles | None) -> pl.DataFrame:
 
 def _with_meta(frame: pl.DataFrame, columns: set[str]) -> pl.DataFrame:
     """`meta` as JSON: what the file says, and its columns that are not ours."""
-    extra = [name for name in frame.columns if name in columns - {*TURNS, LINE, FLAW}]
+    others = columns - {*TURNS, LINE, FLAW}
+    extra = [name for name, kind in frame.schema.items() if name in others and _in_json(kind)]
     if "meta" not in columns:
         meta: pl.Expr = pl.lit(None, pl.String)
         if extra:
@@ -283,6 +284,15 @@ def _with_meta(frame: pl.DataFrame, columns: set[str]) -> pl.DataFrame:
     values = [_is_object(value) for value in raw]
     good = pl.Series(values, dtype=pl.Boolean)
     return frame.with_columns(raw.alias(SEEN + "meta"), raw.set(~good, None).alias("meta"))
+
+
+def _in_json(kind: pl.DataType) -> bool:
+    """Whether JSON has such values: pictures and other bytes beside a conversation are left."""
+    if isinstance(kind, pl.Struct):
+        return all(_in_json(field.dtype) for field in kind.fields)
+    if isinstance(kind, pl.List | pl.Array):
+        return _in_json(kind.inner)
+    return kind not in (pl.Binary, pl.Object)
 
 
 def _is_object(value: str | None) -> bool:

@@ -15,7 +15,7 @@ from pathlib import Path
 from dialens.base import DialensError
 from dialens.corpus._intake import Intake, OnError, RecordError
 from dialens.corpus._names import named
-from dialens.corpus._reading import Reader, choose
+from dialens.corpus._reading import Reader, choose, tables_of
 from dialens.corpus._source import Source
 from dialens.corpus._tables import Tables
 from dialens.corpus.readers._delimited import beside
@@ -62,7 +62,7 @@ class FilesReader:
             part = replace(part, system=system)
             try:
                 reader = choose(part, None, readers)
-                yield from named(reader.read(part, intake), part, intake)
+                yield from named(tables_of(reader, part, intake), part, intake)
             except DialensError as error:
                 if intake.on_error is OnError.STOP:
                     raise
@@ -98,7 +98,7 @@ def _dialogs_without_system(part: Source, reader: Reader) -> set[str] | None:
     if part.is_folder or part.path.stat().st_size > _MOST_BYTES_OF_A_CHAT:
         return None
     dialogs: set[str] = set()
-    for tables in reader.read(part, Intake(OnError.SKIP)):
+    for tables in tables_of(reader, part, Intake(OnError.SKIP)):
         dialogs.update(tables.turns["dialog"].unique())
         if (tables.turns["system"] != part.stem).any():
             return None

@@ -16,6 +16,7 @@ from typing import Any, TypeGuard
 import msgspec
 
 from dialens.corpus._intake import RecordError
+from dialens.corpus._source import UNDECODABLE
 from dialens.corpus.readers._messages import ROLES, Message
 from dialens.corpus.readers._parts import content_of
 
@@ -84,7 +85,7 @@ def decoded(value: object) -> object:
         return value
     try:
         return msgspec.json.decode(value)
-    except (msgspec.DecodeError, RecursionError):
+    except UNDECODABLE:
         pass
     if not _PYTHON.match(value):
         return value
