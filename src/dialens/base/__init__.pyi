@@ -7,6 +7,7 @@ from ._one_thread import one_thread
 from ._progress import Advance, progress
 from ._registry import Registry
 from ._run_record import RUN, Recorder, RunRecord, versions
+from ._spreadsheet import for_spreadsheet
 from ._steps import StepChain, open_state, read_marker, step_key, write_marker
 from ._storage import (
     FILES,
@@ -60,6 +61,7 @@ __all__ = [
     "did_you_mean",
     "duration",
     "first_line",
+    "for_spreadsheet",
     "html_table",
     "in_brackets",
     "interval",

@@ -1,9 +1,9 @@
 """Options that several commands share, and how their values are read.
 
-Whatever takes long to import os
-import is imported where it is used: help and completion load this module.
+Whatever takes long to import is imported where it is used: help and completion load this module.
 """
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
