@@ -20,6 +20,8 @@ from typing import Any
 import polars as pl
 import zstandard
 
+from dialens.base import DialensError
+from dialens.corpus import TURNS, Intake, OnError, convert, read
 from tests.corpus.export_samples import EXPORT_SAMPLES
 from tests.corpus.samples import TALKS, Sample
 from tests.corpus.text_samples import PARQUET, TEXT_SAMPLES, corpus_folder
@@ -247,8 +249,6 @@ def _convokit(root: Path) -> Path:
 
 
 def _own_convokit(root: Path) -> Path:
-    from dialens.corpus import convert
-
     convert(corpus_folder(root / "from"), root / "own", to="convokit")
     return root / "own"
 
@@ -263,3 +263,31 @@ TARGETS = (
     _in_folder("own convokit", "conversations.json", _own_convokit),
     _in_folder("own convokit", "utterances.jsonl", _own_convokit),
 )
+
+
+def outcome(source: Path, file: Path, out: Path, *, skip: bool, writes: bool) -> str:
+    """Read a source, or convert it into `out`: `read` or `refused`; anything else is raised.
+
+    What is read obeys the rules of the tables. A refusal names the source or its damaged file, and
+    leaves nothing in `out`.
+    """
+    out.mkdir(exist_ok=True)
+    mode = OnError.SKIP if skip else OnError.STOP
+    try:
+        if writes:
+            convert(source, out / "talks.jsonl", to="openai", intake=Intake(mode))
+            return "read"
+        corpus = read(source, intake=Intake(mode))
+        turns = corpus.turns.collect()
+        repr(corpus)
+    except DialensError as error:
+        said = str(error)
+        assert source.name in said or file.name in said, said
+        assert "Traceback" not in said
+        assert not list(out.iterdir()), "something is left half written"
+        return "refused"
+    assert turns.schema == TURNS
+    assert turns.height
+    assert set(turns["role"]) <= {"agent", "partner"}
+    assert not any(turns[name].null_count() for name in ("system", "agent", "dialog", "text"))
+    return "read"
