@@ -12,6 +12,7 @@ import gzip
 import io
 import json
 import lzma
+import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +23,10 @@ import zstandard
 
 from dialens.base import DialensError
 from dialens.corpus import TURNS, Intake, OnError, convert, read
+from dialens.corpus.readers import READERS
 from tests.corpus.export_samples import EXPORT_SAMPLES
+from tests.corpus.nested_samples import FILES as NESTED_FILES
+from tests.corpus.nested_samples import SHAPES
 from tests.corpus.samples import TALKS, Sample
 from tests.corpus.text_samples import PARQUET, TEXT_SAMPLES, corpus_folder
 from tests.corpus.trace_samples import FILES, TRACE_SAMPLES
@@ -183,7 +187,7 @@ def _changed_column(data: bytes, mutation: Mutation) -> bytes:
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
         return data
     name = frame.columns[mutation.size % frame.width]
-    column = frame[name].cast(pl.String)
+    column = pl.Series([None if value is None else str(value) for value in frame[name]])
     others: tuple[Callable[[], pl.Series], ...] = (
         lambda: column.cast(pl.Binary),
         lambda: column.implode().new_from_index(0, frame.height),
@@ -253,9 +257,55 @@ def _own_convokit(root: Path) -> Path:
     return root / "own"
 
 
+def _nested(name: str) -> Target:
+    """A data set with conversations in a column, as one of the files that hold such."""
+
+    def put(root: Path) -> tuple[Path, Path]:
+        root.mkdir(parents=True, exist_ok=True)
+        path = NESTED_FILES[name](SHAPES["LMSYS-Chat-1M"], root)
+        if path.is_file():
+            return path, path
+        return path, next(file for file in sorted(path.rglob("*")) if file.is_file())
+
+    return Target(f"data set, {name}", put)
+
+
+def _example(name: str) -> Target:
+    def put(root: Path) -> tuple[Path, Path]:
+        root.mkdir(parents=True, exist_ok=True)
+        path = root / "example"
+        path.write_text(READERS[name].example, "utf-8")
+        return path, path
+
+    return Target(name, put)
+
+
+def _archive(root: Path) -> tuple[Path, Path]:
+    sample = next(sample for sample in EXPORT_SAMPLES if sample.name == "chatgpt")
+    root.mkdir(parents=True, exist_ok=True)
+    path = root / "export.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("conversations.json", sample.encode(TALKS))
+        archive.writestr("user.json", "{}")
+    return path, path
+
+
+def _with_ratings(root: Path) -> tuple[Path, Path]:
+    root.mkdir(parents=True, exist_ok=True)
+    path = root / "talks.csv"
+    path.write_text("dialog,role,text\nd1,partner,Hello\nd1,agent,Hi\n")
+    ratings = root / "talks.ratings.csv"
+    ratings.write_text("dialog,turn,rater,quality,value\nd1,1,r1,fun,3\nd1,1,r2,fun,4.5\n")
+    return path, ratings
+
+
 TARGETS = (
     *map(_sample, (*TEXT_SAMPLES, PARQUET, *TRACE_SAMPLES, *EXPORT_SAMPLES)),
     *map(_file, sorted(FILES.iterdir())),
+    *map(_nested, NESTED_FILES),
+    _example("subtitles"),
+    Target("chatgpt, zip", _archive),
+    Target("csv, ratings beside", _with_ratings),
     _in_folder("corpus", "manifest.json", corpus_folder),
     _in_folder("corpus", "turns.parquet", corpus_folder),
     _in_folder("convokit", "conversations.json", _convokit),

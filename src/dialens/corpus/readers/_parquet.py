@@ -11,7 +11,7 @@ from dialens.corpus._source import Source
 from dialens.corpus._tables import Tables
 from dialens.corpus._tabular import read_rows
 from dialens.corpus.readers._arrow_stream import arrow_batches, is_arrow_stream
-from dialens.corpus.readers._row_files import damaged
+from dialens.corpus.readers._row_files import DECODING, damaged
 
 _MAGIC = b"PAR1"
 
@@ -39,7 +39,7 @@ class ParquetReader:
             else:
                 rows = pl.concat(arrow_batches(source.path)).lazy()
             schema = rows.collect_schema()
-        except (pl.exceptions.PolarsError, OSError, ValueError) as error:
+        except DECODING as error:
             raise damaged(source, kind, error) from error
         names = {name: name.strip().lower() for name in schema}
         numbered = rows.rename(names).with_row_index(LINE, offset=1)
