@@ -137,7 +137,7 @@ def _changed(value: Any, mutation: Mutation) -> Any:
     if not places:
         return ODD_VALUES[mutation.choice % len(ODD_VALUES)]
     *way, last = places[(mutation.choice * 31 + mutation.size) % len(places)]
-    home = value
+    home: Any = value
     for step in way:
         home = home[step]
     odd = ODD_VALUES[mutation.choice % len(ODD_VALUES)]
@@ -146,7 +146,7 @@ def _changed(value: Any, mutation: Mutation) -> Any:
             del home[last]
         case "key" if isinstance(home, dict):
             home[str(odd)[:20]] = home.pop(last)
-        case "twice" if isinstance(home, list):
+        case "twice" if isinstance(home, list) and isinstance(last, int):
             home.insert(0, home[last])
         case _:
             home[last] = odd
