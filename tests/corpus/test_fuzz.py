@@ -26,16 +26,28 @@ MUTATIONS = st.lists(
 )
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.name)
-@settings(
+SETTINGS = settings(
     max_examples=40,
     derandomize=True,
     database=None,
-    phases=[Phase.explicit, Phase.generate, Phase.shrink],
+    phases=[Phase.generate, Phase.shrink],
     suppress_health_check=list(HealthCheck),
 )
-@given(mutations=MUTATIONS, skip=st.booleans(), writes=st.sampled_from([True, False, False, False]))
+CASES = given(
+    mutations=MUTATIONS, skip=st.booleans(), writes=st.sampled_from([True, False, False, False])
+)
+FOLDERS = ("corpus manifest.json", "data set, snapshot", "data set, saved")
+"""Of several files each, which are all read again: these take longest."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "target",
+    [target for target in TARGETS if target.name not in FOLDERS],
+    ids=lambda target: target.name,
+)
+@SETTINGS
+@CASES
 def test_no_file_breaks_a_reader(
     target: Target,
     tmp_path_factory: pytest.TempPathFactory,
@@ -44,7 +56,28 @@ def test_no_file_breaks_a_reader(
     writes: bool,
 ) -> None:
     """A traceback of any kind fails this test; `outcome` checks what is said and left behind."""
-    root: Path = tmp_path_factory.mktemp("fuzz")
+    run(target, tmp_path_factory.mktemp("fuzz"), mutations, skip=skip, writes=writes)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "target",
+    [target for target in TARGETS if target.name in FOLDERS],
+    ids=lambda target: target.name,
+)
+@settings(SETTINGS, max_examples=10)
+@CASES
+def test_no_file_breaks_the_reader_of_a_folder(
+    target: Target,
+    tmp_path_factory: pytest.TempPathFactory,
+    mutations: list[Mutation],
+    skip: bool,
+    writes: bool,
+) -> None:
+    run(target, tmp_path_factory.mktemp("fuzz"), mutations, skip=skip, writes=writes)
+
+
+def run(target: Target, root: Path, mutations: list[Mutation], *, skip: bool, writes: bool) -> None:
     source, file = target.put(root / "in")
     data = file.read_bytes()
     for mutation in mutations:

@@ -11,6 +11,7 @@ from ._spreadsheet import for_spreadsheet
 from ._steps import StepChain, open_state, read_marker, step_key, write_marker
 from ._storage import (
     FILES,
+    NoRoom,
     TableSink,
     atomic_file,
     atomic_folder,
@@ -47,6 +48,7 @@ __all__ = [
     "Estimate",
     "FileProblem",
     "InvalidFile",
+    "NoRoom",
     "Recorder",
     "Registry",
     "RetryPolicy",

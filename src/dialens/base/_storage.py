@@ -22,6 +22,8 @@ from polars.io.plugins import register_io_source
 from dialens.base._errors import DialensError, not_written
 
 _ROW_GROUP = 131_072
+_UNFINISHED = "Invalid thrift: transport error"
+"""All that Polars says where there is no room for the end of a file."""
 _OS_ERROR = re.compile(r"\(os error (\d+)\)")
 FILES = ".dialens.json"
 """Lists the files of a folder that dialens wrote, itself among them."""
@@ -141,6 +143,15 @@ def _refused(path: Path) -> Iterator[None]:
         raise DialensError(not_written(error, path)) from error
 
 
+class NoRoom(DialensError):
+    """A disk takes no more, or nothing at all; `strerror` says why in the system's words."""
+
+    def __init__(self, error: OSError, path: Path) -> None:
+        """What the system refused, and what was to be written."""
+        super().__init__(not_written(error, path))
+        self.strerror = error.strerror
+
+
 @contextmanager
 def room_on_disk(path: Path) -> Iterator[None]:
     """Say of a disk that is full or cannot be written that `path` could not be, and why.
@@ -152,17 +163,18 @@ def room_on_disk(path: Path) -> Iterator[None]:
         ...     raise pl.exceptions.ComputeError("No space left on device (os error 28)")
         Traceback (most recent call last):
         ...
-        dialens.DialensError: out cannot be written: no space left on device. Name another place...
+        dialens.base._storage.NoRoom: out cannot be written: no space left on device. Name ...
     """
     try:
         yield
     except (OSError, pl.exceptions.PolarsError) as error:
         named = _OS_ERROR.search(str(error))
         number = int(named.group(1)) if named else getattr(error, "errno", None)
+        if str(error).endswith(_UNFINISHED):
+            number = errno.ENOSPC
         if number not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS):
             raise
-        refused = OSError(number, os.strerror(number))
-        raise DialensError(not_written(refused, path)) from error
+        raise NoRoom(OSError(number, os.strerror(number)), path) from error
 
 
 def refuse_inputs_in(output: Path, inputs: Iterable[Path]) -> None:
