@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from dialens import Resources, score
-from dialens.base import Recorder, RunRecord
+from dialens.base import DialensError, Recorder, RunRecord
 from dialens.report import run_facts
 from tests.report.material import two_agents
 
@@ -110,3 +110,11 @@ def test_what_only_one_command_records_stands_beside_the_other_keys(tmp_path: Pa
     assert written["counts"] == {"posts": 4, "train": 2}
     assert written["packages"]["duckdb"] == "1"
     assert RunRecord.open(tmp_path / "run.json") == done
+
+
+@pytest.mark.parametrize("content", ["[]", "{}", "[" * 5000, "{", '{"command": "score"}'])
+def test_an_odd_record_is_named(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "run.json"
+    path.write_text(content)
+    with pytest.raises(DialensError, match=r"run\.json is not the record of a run"):
+        RunRecord.open(path)

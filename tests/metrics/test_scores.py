@@ -108,6 +108,16 @@ def test_a_folder_of_another_layout_says_what_to_do(tmp_path: Path) -> None:
         Scores.open(tmp_path)
 
 
+@pytest.mark.parametrize("content", ["[]", "[" * 5000, "{", '{"layout": %s, "metrics": [7]}'])
+def test_odd_facts_of_a_folder_are_damage(tmp_path: Path, content: str) -> None:
+    written(tmp_path, "length")
+    path = tmp_path / METRICS
+    layout = json.dumps(json.loads(path.read_text())["layout"])
+    path.write_text(content.replace("%s", layout))
+    with pytest.raises(DialensError, match=r"are damaged: metrics\.json cannot be read"):
+        Scores.open(tmp_path)
+
+
 def test_only_what_was_scored_can_be_compared(tmp_path: Path) -> None:
     scores = written(tmp_path, "length", "question")
     assert scores.select(["surface"]) == ["length", "question"]

@@ -1,6 +1,6 @@
 from ._allocator import ALLOCATOR, keep_freed_memory
 from ._budget import Budget, Limits, OverBudget, RunningBudget, Spent, exceeded
-from ._display import html_table, text_table
+from ._display import html_table, printable, text_table
 from ._errors import DialensError, DialensWarning, did_you_mean, first_line, not_written
 from ._estimate import Estimate
 from ._http import RetryPolicy, not_sent, retry_after, send_with_retry
@@ -9,9 +9,11 @@ from ._one_thread import one_thread
 from ._progress import Advance, progress
 from ._registry import Registry
 from ._run_record import RUN, Recorder, RunRecord, versions
+from ._spreadsheet import for_spreadsheet
 from ._steps import StepChain, open_state, read_marker, step_key, write_marker
 from ._storage import (
     FILES,
+    NoRoom,
     TableSink,
     atomic_file,
     atomic_folder,
@@ -19,6 +21,7 @@ from ._storage import (
     listed_files,
     make_folder,
     refuse_inputs_in,
+    room_on_disk,
     set_aside,
     sha256_file,
     take_lock,
@@ -49,6 +52,7 @@ __all__ = [
     "FileProblem",
     "InvalidFile",
     "Limits",
+    "NoRoom",
     "OverBudget",
     "Recorder",
     "Registry",
@@ -67,6 +71,7 @@ __all__ = [
     "duration",
     "exceeded",
     "first_line",
+    "for_spreadsheet",
     "hear_interrupts",
     "html_table",
     "in_brackets",
@@ -82,11 +87,13 @@ __all__ = [
     "one_thread",
     "open_state",
     "p_value",
+    "printable",
     "progress",
     "read_marker",
     "read_yaml",
     "refuse_inputs_in",
     "retry_after",
+    "room_on_disk",
     "send_with_retry",
     "set_aside",
     "sha256_file",

@@ -1,7 +1,24 @@
 """Small tables for results that show themselves: as text, and as HTML in a notebook."""
 
+import re
 from collections.abc import Sequence
 from html import escape
+
+# What steers a terminal (but for line feed and tab), half surrogate pairs, which cannot be printed,
+# and what turns the direction of the text around it.
+_STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069]")
+
+
+def printable(text: str) -> str:
+    r"""Text for a terminal: whatever would steer it is written as an escape.
+
+    A name may hold a sequence that retitles the window, moves the cursor or hides what follows.
+
+    Examples:
+        >>> print(printable("bot\x1b[2J\x07"))
+        bot\x1b[2J\x07
+    """
+    return _STEERING.sub(lambda match: match.group().encode("unicode_escape").decode(), text)
 
 
 def text_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -54,7 +54,7 @@ rights.'
         'out cannot be written: no space left on device. Name another place, or make room.'
     """
     place = path if path is not None else error.filename or "The output"
-    room = error.errno in (errno.ENOSPC, errno.EDQUOT)
+    room = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
     remedy = "make room" if room else "see to its rights"
     why = (error.strerror or type(error).__name__).lower()
     what = "read or written" if path is None else "written"

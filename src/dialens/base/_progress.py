@@ -20,6 +20,7 @@ from rich.progress import (
 )
 from rich.text import Text
 
+from dialens.base._display import printable
 from dialens.base._wording import duration
 
 _LOG_EVERY_S = 10.0
@@ -38,7 +39,9 @@ def progress(label: str, *, total: int | None = None, unit: str = "turns") -> It
         >>> with progress("Scoring", total=2) as advance:
         ...     advance(2)
     """
-    console = Console(stderr=True)
+    label = printable(label)
+    # The stream itself, where one is put before it that lets no sequences through.
+    console = Console(file=getattr(sys.stderr, "rich_proxied_file", sys.stderr))
     if console.is_terminal:
         columns = [
             SpinnerColumn(),

@@ -16,6 +16,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Self
 
+from dialens.base._errors import DialensError, first_line
 from dialens.base._storage import atomic_file
 
 RUN = "run.json"
@@ -90,11 +91,16 @@ class RunRecord:
             >>> RunRecord.open(path) == written
             True
         """
-        content = json.loads(path.read_text(encoding="utf-8"))
-        own_fields = {
-            each.name: content.pop(each.name) for each in fields(cls) if each.name in content
-        }
-        return cls(**own_fields, details=content)
+        try:
+            content = json.loads(path.read_text(encoding="utf-8"))
+            own_fields = {
+                each.name: content.pop(each.name) for each in fields(cls) if each.name in content
+            }
+            return cls(**own_fields, details=content)
+        except (OSError, ValueError, RecursionError, TypeError, AttributeError) as error:
+            raise DialensError(
+                f"{path} is not the record of a run ({first_line(error)}). Run the command again."
+            ) from error
 
 
 class Recorder:

@@ -61,7 +61,7 @@ def read_marker(path: Path) -> Marker | None:
     """
     try:
         content = json.loads(path.read_bytes())
-    except (FileNotFoundError, ValueError):
+    except (FileNotFoundError, ValueError, RecursionError):
         return None
     if not isinstance(content, dict) or not isinstance(key := content.pop("key", None), str):
         return None

@@ -1,10 +1,12 @@
 """Files and folders written atomically, and tables written batch by batch."""
 
+import errno
 import hashlib
 import itertools
 import json
 import os
 import queue
+import re
 import secrets
 import shutil
 import threading
@@ -20,6 +22,9 @@ from polars.io.plugins import register_io_source
 from dialens.base._errors import DialensError, not_written
 
 _ROW_GROUP = 131_072
+_UNFINISHED = "Invalid thrift: transport error"
+"""All that Polars says where there is no room for the end of a file."""
+_OS_ERROR = re.compile(r"\(os error (\d+)\)")
 FILES = ".dialens.json"
 """Lists the files of a folder that dialens wrote, itself among them."""
 
@@ -41,8 +46,9 @@ def atomic_file(path: Path) -> Iterator[Path]:
     with _refused(path):
         scratch.touch(exist_ok=False)
     try:
-        yield scratch
-        scratch.replace(path)
+        with room_on_disk(path):
+            yield scratch
+            scratch.replace(path)
     except BaseException:
         scratch.unlink(missing_ok=True)
         raise
@@ -79,7 +85,7 @@ def atomic_folder(
         [('notes.txt', 'mine'), ('scores.csv', 'new')]
     """
     refuse_inputs_in(path, inputs)
-    place = path.resolve()
+    place = Path(os.path.realpath(path))  # `resolve` fails where links lead in a circle
     if place in (Path.cwd(), *Path.cwd().parents):
         raise DialensError(f"{path} is the current folder. Name a folder in it, e.g. out.")
     with _refused(path):
@@ -96,10 +102,11 @@ def atomic_folder(
     with _refused(path):
         scratch.mkdir()
     try:
-        yield scratch
-        list_files(scratch)
-        _keep_foreign(place, scratch)
-        _swap(scratch, place)
+        with room_on_disk(path):
+            yield scratch
+            list_files(scratch)
+            _keep_foreign(place, scratch)
+            _swap(scratch, place)
     except BaseException:
         shutil.rmtree(scratch, ignore_errors=True)
         raise
@@ -136,17 +143,52 @@ def _refused(path: Path) -> Iterator[None]:
         raise DialensError(not_written(error, path)) from error
 
 
+class NoRoom(DialensError):
+    """A disk takes no more, or nothing at all; `strerror` says why in the system's words."""
+
+    def __init__(self, error: OSError, path: Path) -> None:
+        """What the system refused, and what was to be written."""
+        super().__init__(not_written(error, path))
+        self.strerror = error.strerror
+
+
+@contextmanager
+def room_on_disk(path: Path) -> Iterator[None]:
+    """Say of a disk that is full or cannot be written that `path` could not be, and why.
+
+    Polars has errors of its own for it, which name the system's number in their text.
+
+    Examples:
+        >>> with room_on_disk(Path("out")):
+        ...     raise pl.exceptions.ComputeError("No space left on device (os error 28)")
+        Traceback (most recent call last):
+        ...
+        dialens.base._storage.NoRoom: out cannot be written: no space left on device. Name ...
+    """
+    try:
+        yield
+    except (OSError, pl.exceptions.PolarsError) as error:
+        named = _OS_ERROR.search(str(error))
+        number = int(named.group(1)) if named else getattr(error, "errno", None)
+        if str(error).endswith(_UNFINISHED):
+            number = errno.ENOSPC
+        if number not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS):
+            raise
+        raise NoRoom(OSError(number, os.strerror(number)), path) from error
+
+
 def refuse_inputs_in(output: Path, inputs: Iterable[Path]) -> None:
     """Refuse an output that is one of the inputs or a folder around one.
 
     Examples:
         >>> refuse_inputs_in(Path("out"), [Path("logs/a.jsonl")])
     """
-    place = output.resolve()
+    place = Path(os.path.realpath(output))
     for source in inputs:
-        if place == source.resolve():
+        read = Path(os.path.realpath(source))
+        if place == read:
             raise DialensError(f"{output} is input and output. Name another place to write.")
-        if place in source.resolve().parents:
+        if place in read.parents:
             raise DialensError(
                 f"The input {source} lies in the output {output}. Name another place to write."
             )
@@ -175,7 +217,7 @@ def listed_files(folder: Path) -> set[str] | None:
     """The files of a folder that dialens wrote, by their own list; None if there is no list."""
     try:
         return set(json.loads((folder / FILES).read_text("utf-8"))["files"])
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
 
 

@@ -1,6 +1,7 @@
 """YAML files as pydantic models, read with their line numbers, so that every error says where."""
 
 import io
+import re
 import types
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +10,7 @@ from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from ruamel.yaml import YAML
-from ruamel.yaml.comments import CommentedMap, CommentedSeq
+from ruamel.yaml.comments import CommentedMap, CommentedSeq, CommentedSet
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
 from dialens.base._errors import DialensError, did_you_mean
@@ -17,6 +18,8 @@ from dialens.base._plain_problems import in_plain_words
 
 _MOST_ERRORS = 8
 _DEEPEST = 60
+_MOST_VALUES = 300_000
+_HALF_A_PAIR = re.compile("[\ud800-\udfff]")
 
 Place = tuple[str | int, ...]
 """The way to a value: keys and places in lists."""
@@ -65,17 +68,23 @@ def read_yaml(path: Path) -> tuple[Any, dict[Place, int]]:
     except UnicodeDecodeError as error:
         raise DialensError(f"{path} is not UTF-8. Save it as UTF-8.") from error
     reader = YAML(typ="rt", pure=True)
+    reader.max_depth = _DEEPEST
     try:
         loaded = reader.load(io.StringIO(text))
+    except RecursionError as error:
+        raise DialensError(f"{path}: this is nested too deeply. Mend its brackets.") from error
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         problem = str(error.problem or error).split("\n")[0]
+        if "maximum depth" in problem:
+            problem = f"it is nested more than {_DEEPEST} deep"
         said = f"this is not YAML: {problem}. Check indentation, colons and quotes there."
         if mark is None:
             raise DialensError(f"{path}: {said}") from error
         raise InvalidFile(path, (FileProblem(said, mark.line + 1),)) from error
-    except YAMLError as error:
-        raise DialensError(f"{path}: this is not YAML: {error}.") from error
+    except (YAMLError, ValueError, KeyError, TypeError, OverflowError) as error:
+        said = " ".join(str(error).split())
+        raise DialensError(f"{path}: this is not YAML: {said}. Mend the value.") from error
     lines: dict[Place, int] = {(): 1}
     return _plain(loaded, (), lines, path), lines
 
@@ -84,12 +93,26 @@ def _plain(value: Any, at: Place, lines: dict[Place, int], path: Path) -> Any:
     """Plain objects, with the lines of their parts noted on the way."""
     if len(at) > _DEEPEST:
         raise DialensError(f"{path}:{lines[at]}: this is nested too deeply (an alias in itself?).")
+    if len(lines) > _MOST_VALUES:
+        raise DialensError(
+            f"{path}: this stands for more than {_MOST_VALUES:,} values, through aliases (*name) "
+            "of aliases. Write them out, or put them into a file of their own."
+        )
+    tag = getattr(getattr(value, "tag", None), "value", None)
+    if isinstance(value, bytes | CommentedSet):
+        tag = "!!binary" if isinstance(value, bytes) else "!!set"
+    if tag:
+        tag = tag.replace("tag:yaml.org,2002:", "!!")
+        raise InvalidFile(
+            path, (FileProblem(f"the tag {tag} has no meaning here: leave it out.", lines[at], at),)
+        )
     if isinstance(value, CommentedMap):
         result = {}
         for key in value:
             below = (*at, str(key))
-            lines[below] = value.lc.key(key)[0] + 1 if key in value.lc.data else lines[at]
-            result[_scalar(key)] = _plain(value[key], below, lines, path)
+            placed = key in (value.lc.data or ())  # what was merged (<<) has no place here
+            lines[below] = value.lc.key(key)[0] + 1 if placed else lines[at]
+            result[_plain_scalar(key, below, lines, path)] = _plain(value[key], below, lines, path)
         return result
     if isinstance(value, CommentedSeq):
         entries = []
@@ -98,7 +121,15 @@ def _plain(value: Any, at: Place, lines: dict[Place, int], path: Path) -> Any:
             lines[below] = value.lc.item(place)[0] + 1
             entries.append(_plain(entry, below, lines, path))
         return entries
-    return _scalar(value)
+    return _plain_scalar(value, at, lines, path)
+
+
+def _plain_scalar(value: Any, at: Place, lines: dict[Place, int], path: Path) -> Any:
+    scalar = _scalar(value)
+    if isinstance(scalar, str) and _HALF_A_PAIR.search(scalar):
+        said = "holds half of a surrogate pair (\\ud800), which is no character: mend it."
+        raise InvalidFile(path, (FileProblem(said, lines[at], at),))
+    return scalar
 
 
 def _scalar(value: Any) -> Any:

@@ -13,6 +13,7 @@ from dialens.base import (
     DialensError,
     Recorder,
     atomic_folder,
+    for_spreadsheet,
     interval,
     number,
     progress,
@@ -237,7 +238,7 @@ def _write(result: Agreement, study: GeneralizabilityStudy | None, folder: Path)
     for name, table in tables.items():
         text = json.dumps(table.to_dicts(), indent=1, ensure_ascii=False, allow_nan=False)
         (folder / f"{name}.json").write_text(text + "\n", encoding="utf-8")
-    result.rows.write_csv(folder / "agreement.csv")
+    for_spreadsheet(result.rows).write_csv(folder / "agreement.csv")
 
 
 def _for_a_paper(result: Agreement, title: str, normalise: str | None, whom: str) -> str:

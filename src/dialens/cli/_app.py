@@ -13,13 +13,16 @@ from rich.console import Console
 from rich.text import Text
 
 import dialens
-from dialens.base import DialensError, DialensWarning, keep_freed_memory, not_written
+from dialens.base import (
+    DialensError,
+    DialensWarning,
+    keep_freed_memory,
+    not_written,
+    printable,
+)
 from dialens.cli._lazy import lazy_app
+from dialens.cli._terminal import guard_streams
 
-_OF_THE_SYSTEM = (
-    errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.EEXIST,
-    errno.ENOTDIR, errno.EISDIR,
-)  # fmt: skip
 _SUMMARY = "Conversational agents through a human lens."
 
 # In the order in which `dialens --help` shows them.
@@ -108,6 +111,9 @@ def root(
 def main() -> None:
     """Run the command line; what the user can mend is printed without a traceback."""
     signal.signal(signal.SIGTERM, _terminated)
+    if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:
+        signal.signal(signal.SIGHUP, _terminated)  # a closed terminal, unless under nohup
+    guard_streams()
     keep_freed_memory(os.environ)
     warnings.showwarning = _note
     try:
@@ -115,8 +121,8 @@ def main() -> None:
     except DialensError as error:
         _refuse(str(error))
     except OSError as error:
-        if error.errno not in _OF_THE_SYSTEM:
-            raise
+        if error.errno not in errno.errorcode:
+            raise  # not the system's: a fault of ours
         _refuse(not_written(error))
     except SystemExit as end:
         if _because_of(end, BrokenPipeError):
@@ -128,7 +134,7 @@ def main() -> None:
 
 
 def _refuse(message: str) -> NoReturn:
-    Console(stderr=True).print(Text.assemble(("Error: ", "bold red"), message))
+    Console(stderr=True).print(Text.assemble(("Error: ", "bold red"), printable(message)))
     sys.exit(2)
 
 

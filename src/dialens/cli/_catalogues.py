@@ -11,7 +11,7 @@ from dialens.base import DialensError, counted
 from dialens.cli._completion import any_format_name, one_metric_name
 from dialens.cli._options import AllowPickle, Device, MetricOptions, Weights
 from dialens.cli._scorers import make_scorers
-from dialens.cli._terminal import plain_table
+from dialens.cli._terminal import marked_console, plain_table
 from dialens.corpus import LEVELS
 from dialens.corpus import formats as all_formats
 from dialens.metrics import Metric, MetricCard, Resources, ScoringPlan, make_plan, select
@@ -63,7 +63,7 @@ def metrics(
         levels = "all" if card.levels == LEVELS else ", ".join(card.levels)
         ready = "yes" if lacking[card.name] is None else "no"
         table.add_row(escape(f"  {card.name}"), escape(card.meaning), levels, ready)
-    console = Console()
+    console = marked_console()
     usable = sum(reason is None for reason in lacking.values())
     print(f"{counted(len(chosen), 'metric')}, {usable:,} of them ready here.\n")
     console.print(table)
@@ -127,7 +127,7 @@ def _show(card: MetricCard, resources: Resources, lacking: str | None) -> None:
     table.title = f"[bold]{escape(card.name)}[/]"
     for key, value in facts.items():
         table.add_row(f"[dim]{escape(key)}[/]", escape(value))
-    Console().print(table, "")
+    marked_console().print(table, "")
 
 
 def formats(
@@ -155,4 +155,4 @@ def formats(
     for entry in entries.values():
         reads, writes = ("yes" if can else "" for can in (entry.reads, entry.writes))
         table.add_row(*map(escape, (entry.name, reads, writes, entry.summary)))
-    Console().print(table)
+    marked_console().print(table)

@@ -16,6 +16,7 @@ from dialens.base import (
     atomic_file,
     atomic_folder,
     counted,
+    for_spreadsheet,
     list_files,
     listed,
 )
@@ -196,7 +197,7 @@ def _write(
     files = [_TABLE]
     if csv:
         with atomic_file(folder / _CSV) as scratch:
-            table.write_csv(scratch)
+            for_spreadsheet(table).write_csv(scratch)
         files.append(_CSV)
     if cards is not None:
         summary = write_comparison(table, folder / _PAGE, cards=cards, title=title)

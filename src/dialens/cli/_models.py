@@ -7,15 +7,13 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
-from rich.text import Text
 
 from dialens.base import DialensError, Estimate, did_you_mean
 from dialens.cli._completion import model_names
 from dialens.cli._options import shown
-from dialens.cli._terminal import plain_table
+from dialens.cli._terminal import marked_console, plain_table
 from dialens.models import Catalogue, CatalogueEntry, FileCheck, catalogue, is_shipped
 from dialens.models import verify as verify_files
 
@@ -129,7 +127,7 @@ def _print_list(entries: list[CatalogueEntry], checks: list[FileCheck]) -> None:
             if entry.research_grade
             else escape(entry.licence or "not stated"),
         )
-    Console().print(table)
+    marked_console().print(table)
     print(
         "\nresearch: for research only. Tasks of one folder share its size. "
         "Cards: dialens models NAME. In Python:"
@@ -191,16 +189,16 @@ def _megabytes(size: int) -> str:
 
 
 def _print_card(entry: CatalogueEntry, checks: list[FileCheck]) -> None:
-    console = Console()
+    console = marked_console()
     facts = Table(show_header=False, box=None, pad_edge=False, title_justify="left")
     facts.title = f"[bold]{escape(entry.name)}[/]"
     facts.add_column(no_wrap=True, style="dim")
     facts.add_column(overflow="fold")
     for key, value in _facts(entry).items():
-        facts.add_row(key, Text(value))
+        facts.add_row(key, escape(value))
     for check in (check for check in checks if check.folder == entry.folder):
         hash_of = entry.files.get(check.file, "")[:12]
-        facts.add_row("file", Text(f"{check.file}  sha256 {hash_of}…  {check.problem or 'ok'}"))
+        facts.add_row("file", escape(f"{check.file}  sha256 {hash_of}…  {check.problem or 'ok'}"))
     console.print(facts)
     if entry.figures:
         table = plain_table("figure", "value", "95 % interval", "n")

@@ -3,6 +3,7 @@
 Whatever takes long to import is imported where it is used: help and completion load this module.
 """
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
@@ -272,7 +273,7 @@ def reads_anything(
 def shown(path: Path) -> str:
     """A path as short as it can be said."""
     try:
-        return str(path.resolve().relative_to(Path.cwd()))
+        return str(Path(os.path.realpath(path)).relative_to(Path.cwd()))
     except ValueError:
         return str(path)
 

@@ -7,7 +7,15 @@ from typing import Annotated, Any, Literal
 import polars as pl
 import typer
 
-from dialens.base import RUN, DialensError, Recorder, atomic_folder, number, progress
+from dialens.base import (
+    RUN,
+    DialensError,
+    Recorder,
+    atomic_folder,
+    for_spreadsheet,
+    number,
+    progress,
+)
 from dialens.cli._options import Force, Seed, shown
 from dialens.cli._power_judge import JudgeAsked, mixes_with_judge, refuse_judge
 from dialens.cli._power_options import (
@@ -317,7 +325,7 @@ def power(
         )
         text = json.dumps(plan.to_dict(), indent=1, ensure_ascii=False, allow_nan=False)
         (scratch / POWER).write_text(text + "\n", encoding="utf-8")
-        table.write_csv(scratch / "power.csv")
+        for_spreadsheet(table).write_csv(scratch / "power.csv")
         summary = write_power(plan, scratch / "report.html", title="Planning a rating study")
         recorder.finish(scratch / RUN)
     for finding in summary.findings:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import polars as pl
 
-from dialens.base import counted, listed_files, set_aside
+from dialens.base import counted, for_spreadsheet, listed_files, set_aside
 from dialens.cli._options import FigureFormat, shown
 from dialens.metrics import Scores, headline_metrics
 from dialens.report import Summary, write_figures
@@ -26,9 +26,9 @@ def agents_table(scores: Scores) -> pl.DataFrame:
 
 def write_score_tables(scores: Scores, folder: Path, *, csv: bool) -> None:
     """agents.csv, and with `csv` scores.csv: what programs without Parquet read."""
-    agents_table(scores).write_csv(folder / AGENTS)
+    for_spreadsheet(agents_table(scores)).write_csv(folder / AGENTS)
     if csv:
-        scores.table.sink_csv(folder / "scores.csv")
+        for_spreadsheet(scores.table).sink_csv(folder / "scores.csv")
 
 
 def write_asked(summary: Summary, folder: Path, figures: FigureFormat | None) -> list[str]:

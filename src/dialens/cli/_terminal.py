@@ -1,24 +1,71 @@
-"""The terminal: a console that prints text as it is, and tables without lines."""
+"""The terminal: text is printed as it is, steers nothing, and tables have no lines.
 
+Names of agents, systems and qualities are the user's, or those of whoever wrote the file. Markup
+is read in none of them: `llama[instruct]` and `bot :fire:` are printed like that. Nor does a
+sequence in one reach the terminal: rich prints through the consoles made here, everything else
+through the streams that `guard_streams` puts in place, and both write it as an escape.
+"""
+
+import sys
 from collections.abc import Iterable
+from typing import Any, TextIO, cast
 
 from rich.console import Console
 from rich.table import Column, Table
+from rich.text import Text
+
+from dialens.base import printable
 
 _WIDEST = 10_000
 
 
-def plain_console(*, stderr: bool = False) -> Console:
-    """A console that takes nothing in a text for markup.
+class _GuardedConsole(Console):
+    """A console in whose texts and cells nothing steers the terminal."""
 
-    Names of agents and qualities are the user's: `llama[instruct]` and `bot :fire:` are printed
-    like that, where rich would read a style and an emoji.
+    def render_str(self, text: str, **options: Any) -> Text:
+        """Text as rich prints it."""
+        return super().render_str(printable(text), **options)
+
+
+class GuardedStream:
+    """A stream of text for `print`; rich, which has sequences of its own, writes to `original`."""
+
+    def __init__(self, original: TextIO) -> None:
+        """Over the stream that is written to."""
+        self.original = original
+        self.rich_proxied_file = original
+
+    def write(self, text: str) -> int:
+        """Write, with escapes for what would steer the terminal or cannot be encoded."""
+        encoding = self.original.encoding or "utf-8"
+        safe = printable(text).encode(encoding, "backslashreplace").decode(encoding)
+        self.original.write(safe)
+        return len(text)
+
+    def __getattr__(self, name: str) -> Any:
+        """Everything else is the stream's."""
+        return getattr(self.original, name)
+
+
+def guard_streams() -> None:
+    """Let nothing that is printed steer the terminal."""
+    sys.stdout = cast("TextIO", GuardedStream(sys.stdout))
+    sys.stderr = cast("TextIO", GuardedStream(sys.stderr))
+
+
+def plain_console(*, stderr: bool = False) -> Console:
+    r"""A console that takes nothing in a text for markup.
 
     Examples:
-        >>> plain_console().print("llama[instruct] [/b] :fire:")
-        llama[instruct] [/b] :fire:
+        >>> plain_console().print("llama[instruct] [/b] :fire: \x1b[2J")
+        llama[instruct] [/b] :fire: \x1b[2J
     """
-    return Console(stderr=stderr, markup=False, emoji=False)
+    return _GuardedConsole(stderr=stderr, markup=False, emoji=False)
+
+
+def marked_console(*, stderr: bool = False) -> Console:
+    """A console for texts of our own with markup; what comes from elsewhere is to be escaped."""
+    return _GuardedConsole(stderr=stderr, emoji=False)
 
 
 def print_whole(table: Table) -> None:

@@ -23,6 +23,7 @@ from dialens.base import (
     Recorder,
     atomic_folder,
     counted,
+    for_spreadsheet,
     interval,
     number,
     progress,
@@ -278,11 +279,11 @@ def _rated(
 def _write(result: Validation, folder: Path, resamples: int, folds: int) -> Summary:
     text = json.dumps(result.to_dict(), indent=1, ensure_ascii=False, allow_nan=False)
     (folder / VALIDATION).write_text(text + "\n", encoding="utf-8")
-    result.best.write_csv(folder / "best.csv")
-    result.correlations.write_csv(folder / "correlations.csv")
-    result.accuracies.write_csv(folder / "accuracies.csv")
-    result.differences.write_csv(folder / "differences.csv")
-    result.increments.write_csv(folder / "incremental.csv")
+    for_spreadsheet(result.best).write_csv(folder / "best.csv")
+    for_spreadsheet(result.correlations).write_csv(folder / "correlations.csv")
+    for_spreadsheet(result.accuracies).write_csv(folder / "accuracies.csv")
+    for_spreadsheet(result.differences).write_csv(folder / "differences.csv")
+    for_spreadsheet(result.increments).write_csv(folder / "incremental.csv")
     rows = result.correlations.filter("headline").drop_nulls("pearson").to_dicts()
     parts: dict[str, list[str]] = {}
     for row in sorted(rows, key=lambda row: -abs(row["pearson"])):

@@ -14,7 +14,7 @@ from ._reasoning import split_reasoning
 from ._roles import role_of
 from ._source import ReadOptions, Record, Source, json_records
 from ._tables import LEVELS, RATER_KINDS, RATINGS, REFERENCES, TURNS, Tables, kind_of_rater
-from ._unpacking import DAMAGE, MAGIC_BYTES, packing_of, unpacked_pieces
+from ._unpacking import DAMAGE, MAGIC_BYTES, packing_of, remedy_of, unpacked_pieces
 
 __all__ = [
     "DAMAGE",
@@ -60,6 +60,7 @@ __all__ = [
     "packing_of",
     "partial_dialogs",
     "read",
+    "remedy_of",
     "remote_address",
     "role_of",
     "silences",

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import polars as pl
 
 from dialens.base import (
@@ -14,6 +15,7 @@ from dialens.base import (
     DialensError,
     TableSink,
     counted,
+    first_line,
     html_table,
     list_files,
     sha256_file,
@@ -29,6 +31,20 @@ REJECTS = "rejects.jsonl"
 _KIND = "dialens-corpus"
 _BATCH_TURNS = 100_000
 _AGENTS_SHOWN = 20
+
+
+class _File(msgspec.Struct):
+    bytes: int
+    sha256: str
+
+
+class _Manifest(msgspec.Struct):
+    """What has to be in a manifest, as far as it is used."""
+
+    counts: dict[str, int]
+    files: dict[str, _File]
+    source: dict[str, Any] = {}
+    notes: list[str] = []
 
 
 @dataclass(frozen=True, repr=False)
@@ -120,10 +136,16 @@ class Corpus:
     def open(cls, folder: Path) -> "Corpus":
         """A corpus folder, its files checked against the manifest."""
         manifest = _read_manifest(folder)
-        for name in SCHEMAS:
-            _verify(folder / f"{name}.parquet", manifest["files"].get(f"{name}.parquet"))
+        try:
+            files = msgspec.convert(manifest, _Manifest).files
+        except (msgspec.ValidationError, UnicodeEncodeError) as error:
+            raise DialensError(
+                f"{folder / MANIFEST} is not whole: {first_line(error)}. Convert the source again "
+                "with `dialens convert`."
+            ) from error
         turns, ratings, references = (
-            pl.scan_parquet(folder / f"{name}.parquet") for name in SCHEMAS
+            _verified(folder / f"{name}.parquet", files.get(f"{name}.parquet"), schema)
+            for name, schema in SCHEMAS.items()
         )
         return cls(turns, ratings, references, manifest)
 
@@ -228,18 +250,32 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
     path = folder / MANIFEST
     try:
         manifest = json.loads(path.read_text())
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise DialensError(f"{folder} is not a corpus folder: no readable {MANIFEST}.") from error
     if not isinstance(manifest, dict) or manifest.get("kind") != _KIND:
         raise DialensError(f"{path} is not the manifest of a dialens corpus.")
     return manifest
 
 
-def _verify(path: Path, entry: dict[str, Any] | None) -> None:
+def _verified(path: Path, entry: _File | None, schema: pl.Schema) -> pl.LazyFrame:
+    """A table of a corpus folder, whose file is the one that the manifest describes."""
     if entry is None or not path.exists():
         raise DialensError(f"{path} is missing. Convert the source again with `dialens convert`.")
-    if path.stat().st_size != entry["bytes"] or sha256_file(path) != entry["sha256"]:
+    if path.stat().st_size != entry.bytes or sha256_file(path) != entry.sha256:
         raise DialensError(
             f"{path} is not the file its manifest describes: it was changed or damaged. "
             "Convert the source again with `dialens convert`."
         )
+    table = pl.scan_parquet(path)
+    try:
+        found = table.collect_schema()
+    except pl.exceptions.PolarsError as error:
+        raise DialensError(f"{path} is not a whole Parquet file ({first_line(error)}).") from error
+    for name, kind in schema.items():
+        if found.get(name) != kind:
+            raise DialensError(
+                f"{path} is not a table of a corpus: its column {name} is "
+                f"{found.get(name, 'missing')}, not {kind}. Convert the source again with "
+                "`dialens convert`."
+            )
+    return table

@@ -63,3 +63,19 @@ def as_utf8(pieces: Iterable[bytes], encoding: str) -> Iterator[bytes]:
         text = decoder.decode(piece)
         yield (text.removeprefix("\ufeff") if number == 0 else text).encode()
     yield decoder.decode(b"", final=True).encode()
+
+
+def with_line_feeds(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    r"""The same text with line feeds, where its lines end in carriage returns alone.
+
+    Its first piece tells: text that has the one and not the other.
+
+    Examples:
+        >>> b"".join(with_line_feeds([b"A: hi\rB: ho\r"]))
+        b'A: hi\nB: ho\n'
+    """
+    alone = False
+    for number, piece in enumerate(pieces):
+        if number == 0:
+            alone = b"\r" in piece and b"\n" not in piece and b"\x00" not in piece
+        yield piece.replace(b"\r", b"\n") if alone else piece

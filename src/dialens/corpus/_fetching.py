@@ -19,7 +19,7 @@ from urllib.parse import unquote, urlsplit
 
 import polars as pl
 
-from dialens.base import DialensError, first_line
+from dialens.base import DialensError, first_line, room_on_disk
 
 STANDARD_INPUT = ("-", "/dev/stdin")
 _REMOTE = re.compile(r"^(https?|s3|gs|gcs|hf|az|azure|adl|abfss?):/{1,2}(?=[^/])", re.IGNORECASE)
@@ -105,7 +105,7 @@ def _is_pipe(path: Path) -> bool:
 
 
 def _copy(pipe: IO[bytes], target: Path) -> None:
-    with target.open("wb") as file:
+    with room_on_disk(target.parent), target.open("wb") as file:
         shutil.copyfileobj(pipe, file, _PIECE)
 
 

@@ -16,7 +16,7 @@ from dialens.corpus._in_memory import read_in_memory, source_of
 from dialens.corpus._intake import Intake, OnError, UnreadableRecord
 from dialens.corpus._names import PIPED, named
 from dialens.corpus._python_words import in_python
-from dialens.corpus._reading import Reader, choose
+from dialens.corpus._reading import Reader, choose, tables_of
 from dialens.corpus._source import ReadOptions, Source
 from dialens.corpus._spoken import spoken
 from dialens.corpus._tables import Tables
@@ -170,7 +170,7 @@ def sources_of(files: Sequence[LocalFile], options: ReadOptions) -> list[Source]
         Source(file.path, file.label, agent=PIPED if file.piped else None, options=options)
         for file in files
     ]
-    places = [source.path.resolve() for source in plain]
+    places = [Path(os.path.realpath(source.path)) for source in plain]
     for place, count in Counter(places).items():
         if count > 1:
             raise DialensError(f"{place} is named twice. Name every input once.")
@@ -196,7 +196,7 @@ def all_parts(
     for source, reader in chosen:
         if source.encoding != UTF8:
             intake.note(f"{source.path.name} is not UTF-8; it was read as {source.encoding}.")
-        found = named(reader.read(source, intake), source, intake)
+        found = named(tables_of(reader, source, intake), source, intake)
         try:
             yield from filled(spoken(found, source, intake), source, intake, advance)
         except UnreadableRecord as stop:

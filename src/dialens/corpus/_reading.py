@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 import msgspec
+import polars as pl
 
-from dialens.base import DialensError, counted, did_you_mean
+from dialens.base import DialensError, counted, did_you_mean, first_line
 from dialens.corpus._dialogue import Dialogue, batches
 from dialens.corpus._intake import Intake, RecordError, message, not_utf8
-from dialens.corpus._source import Record, Source, json_records
+from dialens.corpus._source import UNDECODABLE, Record, Source, json_records
 from dialens.corpus._tables import ROLES, Tables
 from dialens.corpus._unrecognised import unrecognised
 
@@ -22,7 +23,7 @@ _STEP = re.compile(r"\[(\d+)\]|([^.\[\]]+)")
 _NOTHING = re.compile(rb"\s*(?:\[\s*\]|\{\s*\})?\s*")
 _AT = re.compile(r" - at `(?:key in )?(.+)`$")
 
-UNREADABLE = (RecordError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+UNREADABLE = (RecordError, *UNDECODABLE)
 """What decoding and parsing a record may raise; `as_record_error` puts it into our words."""
 
 
@@ -229,6 +230,17 @@ def _refuse_broken_json(source: Source) -> None:
     except UNREADABLE as error:
         problem = record.problem or as_record_error(error, record)
         raise DialensError(message(source.path, record.line, problem)) from error
+
+
+def tables_of(reader: Reader, source: Source, intake: Intake) -> Iterator[Tables]:
+    """What a reader gives; a file whose damage shows only while it is decoded is an error."""
+    try:
+        yield from reader.read(source, intake)
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+        raise DialensError(
+            f"{source.path} cannot be read as {reader.name} ({first_line(error)}). It was probably "
+            "damaged while copying: fetch it again, or name its format with --format."
+        ) from error
 
 
 def choose(source: Source, name: str | None, readers: Iterable[Reader]) -> Reader:

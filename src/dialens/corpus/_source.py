@@ -10,11 +10,17 @@ from pathlib import Path
 import msgspec
 
 from dialens.base import DialensError
-from dialens.corpus._encoding import UTF8, as_utf8, encoding_of
+from dialens.corpus._encoding import UTF8, as_utf8, encoding_of, with_line_feeds
 from dialens.corpus._frame_json import frame_rows, may_be_frame
 from dialens.corpus._intake import RecordError
 from dialens.corpus._roles import role_of
-from dialens.corpus._unpacking import DAMAGE, MAGIC_BYTES, packing_of, unpacked_pieces
+from dialens.corpus._unpacking import (
+    DAMAGE,
+    MAGIC_BYTES,
+    packing_of,
+    remedy_of,
+    unpacked_pieces,
+)
 
 MAX_RECORD_BYTES = 64 * 1024 * 1024
 COLUMNS = (
@@ -30,6 +36,8 @@ COLUMNS = (
     "response",
 )
 """What `--column` can name; `prompt` and `response` are for tables with a row an exchange."""
+UNDECODABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+"""What decoding JSON may raise: it is none, is not UTF-8, or is nested too deeply."""
 _HEAD = 1 << 16
 _SNIFFED = 20
 
@@ -183,7 +191,7 @@ class Source:
 
     def chunks(self) -> Iterator[bytes]:
         """The unpacked text as UTF-8 in pieces; a damaged archive is an error that says where."""
-        return as_utf8(self._bytes(), self.encoding)
+        return with_line_feeds(as_utf8(self._bytes(), self.encoding))
 
     def _bytes(self) -> Iterator[bytes]:
         try:
@@ -201,7 +209,7 @@ class Source:
                 except DAMAGE as error:
                     raise DialensError(
                         f"{self.path} is damaged after {done:,} bytes of content ({error}). "
-                        "It was probably cut off while copying: fetch it again."
+                        f"{remedy_of(error)}"
                     ) from error
                 if chunk is None:
                     return
@@ -285,7 +293,7 @@ def _object(raw: bytes) -> dict[str, object] | None:
     """The JSON object in some bytes, or None."""
     try:
         value = msgspec.json.decode(raw)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except UNDECODABLE:
         return None
     return value if isinstance(value, dict) else None
 
@@ -296,7 +304,7 @@ def _spread_over_lines(start: bytes) -> bool:
         return False
     try:
         msgspec.json.decode(first)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except UNDECODABLE:
         return first.rstrip()[-1:] in (b"{", b"[", b",")
     return False
 
@@ -308,7 +316,7 @@ def _a_list_a_line(start: bytes) -> bool:
         return False
     try:
         msgspec.json.decode(first)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except UNDECODABLE:
         return False
     return True
 

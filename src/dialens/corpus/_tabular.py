@@ -14,12 +14,12 @@ from pathlib import Path
 import msgspec
 import polars as pl
 
-from dialens.base import DialensError, TableSink, listed
+from dialens.base import DialensError, TableSink, listed, room_on_disk
 from dialens.corpus._checks import DIALOGS, FLAW, LINE, ROWS, SEEN, Check, problems
 from dialens.corpus._columns import ColumnNames, turn_columns
 from dialens.corpus._intake import Intake, RecordError, message
 from dialens.corpus._roles import UNKNOWN, agent_among
-from dialens.corpus._source import Source
+from dialens.corpus._source import UNDECODABLE, Source
 from dialens.corpus._table_roles import TableRoles, roles_by_word
 from dialens.corpus._table_times import RowOrder, time_of, with_times
 from dialens.corpus._tables import TURNS, Tables, whole_dialogs
@@ -42,7 +42,7 @@ def gathered(
         return
     with tempfile.TemporaryDirectory(prefix="dialens-") as folder:
         spool = Path(folder) / "rows.parquet"
-        with TableSink(spool, schema) as sink:
+        with room_on_disk(spool.parent), TableSink(spool, schema) as sink:
             for frame in frames:
                 sink.write(frame)
         yield pl.scan_parquet(spool)
@@ -70,10 +70,8 @@ def read_rows(
     header = [name for name in rows.collect_schema().names() if name not in (LINE, FLAW)]
     columns = turn_columns(header, source, intake)
     rows = _in_our_names(rows, header, columns, source)
-    kind = rows.collect_schema()["text"]
-    if kind not in _TEXT:
-        wrong = RecordError("is not text", field="text", seen=f"a column of type {kind}", unit=unit)
-        raise DialensError(message(source.path, 0, wrong))
+    _refuse_types(rows.collect_schema(), source)
+    rows = rows.with_columns(pl.col("dialog").cast(pl.String))
     if FLAW not in rows.collect_schema():
         rows = rows.with_columns(pl.lit(value=False).alias(FLAW))
     rows, order = with_times(rows, columns, source, intake)
@@ -90,6 +88,25 @@ def read_rows(
             yield Tables.of(turns.select(TURNS.names()))
 
 
+def _refuse_types(schema: pl.Schema, source: Source) -> None:
+    """Refuse columns of ours that hold lists, objects or bytes, of which no value can be made."""
+    for name, kind in schema.items():
+        odd = kind.is_nested() or kind in (pl.Binary, pl.Object)
+        if name == "text":
+            odd = kind not in _TEXT
+        if name == "meta" and isinstance(kind, pl.Struct):
+            odd = False
+        if odd and name in TURNS:
+            wanted = {"turn": "a whole number", "created_at": "a time", "meta": "a JSON object"}
+            wrong = RecordError(
+                f"is not {wanted.get(name, 'text')}",
+                field=name,
+                seen=f"a column of type {kind}",
+                remedy="Write the column as text, or name another one with --column.",
+            )
+            raise DialensError(message(source.path, 0, wrong))
+
+
 def _in_our_names(
     rows: pl.LazyFrame, header: Sequence[str], columns: ColumnNames, source: Source
 ) -> pl.LazyFrame:
@@ -102,7 +119,7 @@ def _in_our_names(
     rows = rows.rename(names)
     if "dialog" not in ours:
         return rows.with_columns(pl.lit(source.stem).alias("dialog"))
-    return rows.with_columns(pl.col("dialog").cast(pl.String))
+    return rows
 
 
 def _roles(rows: pl.LazyFrame, columns: ColumnNames, source: Source) -> TableRoles | None:
@@ -253,7 +270,8 @@ def _with_roles(frame: pl.DataFrame, roles: TableRoles | None) -> pl.DataFrame:
 
 def _with_meta(frame: pl.DataFrame, columns: set[str]) -> pl.DataFrame:
     """`meta` as JSON: what the file says, and its columns that are not ours."""
-    extra = [name for name in frame.columns if name in columns - {*TURNS, LINE, FLAW}]
+    others = columns - {*TURNS, LINE, FLAW}
+    extra = [name for name, kind in frame.schema.items() if name in others and _in_json(kind)]
     if "meta" not in columns:
         meta: pl.Expr = pl.lit(None, pl.String)
         if extra:
@@ -268,12 +286,21 @@ def _with_meta(frame: pl.DataFrame, columns: set[str]) -> pl.DataFrame:
     return frame.with_columns(raw.alias(SEEN + "meta"), raw.set(~good, None).alias("meta"))
 
 
+def _in_json(kind: pl.DataType | type[pl.DataType]) -> bool:
+    """Whether JSON has such values: pictures and other bytes beside a conversation are left."""
+    if isinstance(kind, pl.Struct):
+        return all(_in_json(field.dtype) for field in kind.fields)
+    if isinstance(kind, pl.List | pl.Array):
+        return _in_json(kind.inner)
+    return kind not in (pl.Binary, pl.Object)
+
+
 def _is_object(value: str | None) -> bool:
     if value is None:
         return True
     try:
         _JSON_OBJECT.decode(value)
-    except msgspec.DecodeError:
+    except UNDECODABLE:
         return False
     return True
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from dialens.base import for_spreadsheet
 from dialens.integrations._values import agent_rows, extra, tracked_values
 from dialens.metrics import Scores
 
@@ -19,4 +20,5 @@ def log_to_mlflow(scores: Scores, *, metrics: Sequence[str] | None = None) -> No
     with extra("mlflow"):
         import mlflow
     mlflow.log_metrics(tracked_values(scores, metrics))
-    mlflow.log_text(agent_rows(scores, metrics).write_csv(), "dialens/scores.csv")
+    sheet = for_spreadsheet(agent_rows(scores, metrics)).write_csv()
+    mlflow.log_text(sheet, "dialens/scores.csv")

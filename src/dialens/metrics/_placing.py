@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import polars as pl
 
-from dialens.base import atomic_file
+from dialens.base import atomic_file, for_spreadsheet
 from dialens.metrics._reference import (
     PEOPLE,
     SYSTEMS,
@@ -237,4 +237,4 @@ def write_places(scores: "Scores", folder: Path) -> None:
     with atomic_file(parquet) as scratch:
         places.write_parquet(scratch)
     with atomic_file(csv) as scratch:
-        places.write_csv(scratch)
+        for_spreadsheet(places).write_csv(scratch)

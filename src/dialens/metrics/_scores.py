@@ -7,6 +7,7 @@ plan or asks the registry.
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
@@ -131,6 +132,13 @@ class ScoredMetric:
 
         features = tuple(entry["features"])
         return cls(MetricCard(**facts, make=make), entry["signature"], features, entry["failure"])
+
+
+def _damaged(folder: Path, files: Sequence[str]) -> DialensError:
+    return DialensError(
+        f"The scores in {folder} are damaged: {', '.join(files)} cannot be read. "
+        f"Score again: dialens score CORPUS -o {folder}"
+    )
 
 
 @dataclass(frozen=True, repr=False)
@@ -262,26 +270,28 @@ class Scores:
         missing = [
             name for name in (TABLE, STATES, DIALOGS, POSITIONS) if not _is_table(folder / name)
         ]
-        try:
+        written: Any = None
+        with suppress(ValueError, RecursionError):
             written = json.loads((folder / METRICS).read_text("utf-8"))
-        except ValueError:
+        if not isinstance(written, dict):
             missing.append(METRICS)
         if missing:
-            raise DialensError(
-                f"The scores in {folder} are damaged: {', '.join(missing)} cannot be read. "
-                f"Score again: dialens score CORPUS -o {folder}"
-            )
+            raise _damaged(folder, missing)
         if written.get("layout") != LAYOUT:
             raise DialensError(
                 f"The scores in {folder} were written by another version of dialens, whose files "
                 f"have another form. Score again: dialens score CORPUS -o {folder}"
             )
+        try:
+            metrics = tuple(ScoredMetric.from_json(entry) for entry in written["metrics"])
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise _damaged(folder, [METRICS]) from error
         return cls(
             pl.scan_parquet(folder / TABLE),
             pl.scan_parquet(folder / STATES),
             pl.scan_parquet(folder / DIALOGS),
             pl.read_parquet(folder / POSITIONS),
-            tuple(ScoredMetric.from_json(entry) for entry in written["metrics"]),
+            metrics,
         )
 
     @property

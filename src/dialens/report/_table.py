@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 import polars as pl
 
-from dialens.base import atomic_file, capitalised
+from dialens.base import atomic_file, capitalised, for_spreadsheet
 
 _LATEX = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
@@ -158,7 +158,8 @@ class Table:
         """The numbers as a link that holds them; empty where there are none."""
         if self.data is None or not self.data.height:
             return ""
-        return f"data:text/csv;charset=utf-8,{quote(self.data.drop(self._nested).write_csv())}"
+        sheet = for_spreadsheet(self.data.drop(self._nested)).write_csv()
+        return f"data:text/csv;charset=utf-8,{quote(sheet)}"
 
     def latex(self) -> str:
         r"""The table for a paper that uses `booktabs`.
@@ -200,7 +201,7 @@ class Table:
         if self.data is None or not self.data.height:
             return
         with atomic_file(folder / f"{self.key}.csv") as scratch:
-            self.data.drop(self._nested).write_csv(scratch)
+            for_spreadsheet(self.data.drop(self._nested)).write_csv(scratch)
         paper = self.for_paper()
         if not paper.rows:
             return

@@ -44,6 +44,7 @@ from dialens.statistics.rating_files import (
     no_table,
     ragged,
     read_values,
+    readable,
     renamed,
     with_participants,
     without_decimal_commas,
@@ -111,23 +112,24 @@ def load_ratings(
     reading = Reading(scales or {}, keep_words=keep_words, skip=str(on_error) == "skip")
     layout = format if format in LAYOUTS else None
     own = format is None or layout is not None  # else the name of a format of conversations
-    table = _table(source, mapping) if format in (None, "long") else None
-    if table is None and layout == "long":
-        raise DialensError(no_table(source))
-    words = [word for order in reading.scales.values() for word in order if word != NOMINAL]
-    taken = None
-    if own and table is None:
-        taken = foreign(source, layout, mapping=mapping, scale=words or None)
-    corpus = None
-    if table is not None:
-        ratings = _checked(table, source, reading, say)
-    elif taken is not None:
-        for sentence in (f"{source.path.name} is taken as {taken.said}.", *taken.notes):
-            say(sentence)
-        ratings = _checked(taken.table, source, reading, say)
-    else:
-        corpus = _corpus(source, None if layout else format, on_error, mapping)
-        ratings = corpus.ratings.collect()
+    with readable(source.path):
+        table = _table(source, mapping) if format in (None, "long") else None
+        if table is None and layout == "long":
+            raise DialensError(no_table(source))
+        words = [word for order in reading.scales.values() for word in order if word != NOMINAL]
+        taken = None
+        if own and table is None:
+            taken = foreign(source, layout, mapping=mapping, scale=words or None)
+        corpus = None
+        if table is not None:
+            ratings = _checked(table, source, reading, say)
+        elif taken is not None:
+            for sentence in (f"{source.path.name} is taken as {taken.said}.", *taken.notes):
+                say(sentence)
+            ratings = _checked(taken.table, source, reading, say)
+        else:
+            corpus = _corpus(source, None if layout else format, on_error, mapping)
+            ratings = corpus.ratings.collect()
     if not ratings.height:
         found = () if table is None or source.is_folder else header_of(source)[1]
         raise DialensError(no_rows(source, found))

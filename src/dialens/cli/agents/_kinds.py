@@ -3,11 +3,10 @@
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.markup import escape
 
 from dialens.agents import Kind, agent_kinds, kind_named
-from dialens.cli._terminal import plain_table
+from dialens.cli._terminal import marked_console, plain_table
 
 
 def kinds(
@@ -32,11 +31,11 @@ def kinds(
         missing = kind.why_not()
         ready = f"[yellow]{escape(missing)}[/]" if missing else "yes"
         table.add_row(escape(kind.name), escape(kind.spelling), escape(kind.summary), ready)
-    Console().print(table)
+    marked_console().print(table)
 
 
 def _show(kind: Kind) -> None:
-    console = Console()
+    console = marked_console()
     console.print(f"[bold]{escape(kind.name)}[/]: {escape(kind.summary)}")
     console.print(f"Written: {escape(kind.spelling)}")
     if missing := kind.why_not():

@@ -13,7 +13,15 @@ import typer
 
 from dialens.analysis.comparison import RESAMPLES
 from dialens.analysis.validation import RatedUnits, human_ratings, rated_units
-from dialens.base import RUN, DialensError, Estimate, Recorder, atomic_folder, progress
+from dialens.base import (
+    RUN,
+    DialensError,
+    Estimate,
+    Recorder,
+    atomic_folder,
+    for_spreadsheet,
+    progress,
+)
 from dialens.cli._options import Force, Format, Resamples, Seed, names, shown
 from dialens.cli._terminal import plain_console, plain_table
 from dialens.corpus import Corpus, Intake, read
@@ -216,7 +224,8 @@ def _write(header: dict[str, Any], rows: Sequence[dict[str, Any]], folder: Path)
             else:
                 line[key] = value
         flat.append(line)
-    pl.DataFrame(flat, infer_schema_length=None).write_csv(folder / "evaluation.csv")
+    table = pl.DataFrame(flat, infer_schema_length=None)
+    for_spreadsheet(table).write_csv(folder / "evaluation.csv")
 
 
 def _print(rows: Sequence[dict[str, Any]]) -> None:

@@ -18,6 +18,7 @@ from dialens.base import (
     atomic_folder,
     counted,
     did_you_mean,
+    for_spreadsheet,
     interval,
     listed,
     number,
@@ -397,8 +398,9 @@ def _write(
     folder: Path,
 ) -> None:
     fixed = [_row(effect) for effect in effects]
-    pl.DataFrame(fixed, infer_schema_length=None).write_csv(folder / "fixed.csv")
-    fit.variance_table().write_csv(folder / "variance.csv")
+    table = pl.DataFrame(fixed, infer_schema_length=None)
+    for_spreadsheet(table).write_csv(folder / "fixed.csv")
+    for_spreadsheet(fit.variance_table()).write_csv(folder / "variance.csv")
     latent = fit if isinstance(fit, LatentFit) else None
     result = {
         "formula": formula,

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from dialens.base import DialensError
-from dialens.corpus._unpacking import DAMAGE, unpacked_pieces
+from dialens.corpus._unpacking import DAMAGE, refuse_bomb, unpacked_pieces
 
 MAGIC = b"PK\x03\x04"
 _ZSTANDARD = 93
@@ -69,4 +69,5 @@ def opened(path: Path) -> Iterator[Archive]:
             "is still being written: fetch it again."
         ) from error
     with file:
+        refuse_bomb(path, file)
         yield Archive(path, file)

@@ -76,7 +76,7 @@ def _side(row: Mapping[str, str], side: str, source: Source) -> Dialogue:
 def _texts(cell: str, field: str) -> list[str]:
     try:
         texts = json.loads(cell)
-    except ValueError:
+    except (ValueError, RecursionError):
         texts = None
     if not isinstance(texts, list) or not all(isinstance(text, str | None) for text in texts):
         raise RecordError("is not a JSON list of texts", field=field, seen=cell)

@@ -69,15 +69,22 @@ def _messages(stream: IO[bytes]) -> Iterator[tuple[int, bytes]]:
             return
         if len(prefix) < 8 or prefix[:4] != _CONTINUATION:
             raise ValueError("a message does not begin where it should")
-        metadata = stream.read(struct.unpack_from("<i", prefix, 4)[0])
+        metadata = _exactly(stream, struct.unpack_from("<i", prefix, 4)[0])
         try:
             kind, length = _kind_and_body(metadata)
         except struct.error:
             raise ValueError("it ends within a message") from None
-        body = stream.read(length)
-        if len(body) < length:
-            raise ValueError("it ends within a batch")
+        body = _exactly(stream, length)
         yield kind, prefix + metadata + body
+
+
+def _exactly(stream: IO[bytes], length: int) -> bytes:
+    """So many bytes; a length that the file does not have is not made room for."""
+    here = stream.tell()
+    if not 0 <= length <= stream.seek(0, io.SEEK_END) - here:
+        raise ValueError("it ends within a message")
+    stream.seek(here)
+    return stream.read(length)
 
 
 def _kind_and_body(metadata: bytes) -> tuple[int, int]:

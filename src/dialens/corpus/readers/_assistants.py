@@ -13,6 +13,7 @@ from dialens.corpus._intake import RecordError
 from dialens.corpus._source import Source
 from dialens.corpus.readers._call_reader import CallReader, Item
 from dialens.corpus.readers._calls import Call
+from dialens.corpus.readers._fields import text_in
 from dialens.corpus.readers._messages import turns_of
 from dialens.corpus.readers._moments import moment
 from dialens.corpus.readers._rows import Row, rows
@@ -35,18 +36,19 @@ def _messages(content: dict[str, Any]) -> list[dict[str, Any]]:
 def _threads(source: Source) -> Iterator[Row]:
     """A row for each thread; what cannot be decoded is passed on."""
     threads: dict[str, tuple[int, list[dict[str, Any]]]] = {}
-    known: dict[object, int] = {}
+    known: dict[str, int] = {}
     for row in rows(source):
         if row.problem:
             yield row
             continue
         for message in _messages(row.content):
-            own = message.get("id")
+            own = text_in(message, "id")
             if own is not None and own in known:
                 again = f"is a duplicate: the same message already stands in line {known[own]}"
                 yield Row(row.line, {}, RecordError(again, field="id", seen=own), row.number)
                 continue
-            known[own] = row.line
+            if own is not None:
+                known[own] = row.line
             name = str(message.get("thread_id") or f"{source.stem}-{row.number}")
             threads.setdefault(name, (row.line, []))[1].append(message)
     for number, (name, (line, messages)) in enumerate(threads.items(), 1):

@@ -36,15 +36,25 @@ def _value(value: object) -> Any:
         return value
     for kind, content in value.items():
         if kind == "intValue":
-            return int(content)
-        if kind == "arrayValue":
-            return [_value(item) for item in (content or {}).get("values", [])]
-        if kind == "kvlistValue":
-            pairs = (content or {}).get("values", [])
-            return {item["key"]: _value(item.get("value")) for item in pairs}
+            return _whole(content)
+        if kind in ("arrayValue", "kvlistValue"):
+            inside = content.get("values") if isinstance(content, dict) else None
+            values = inside if isinstance(inside, list) else []
+            if kind == "arrayValue":
+                return [_value(item) for item in values]
+            pairs = [item for item in values if isinstance(item, dict) and "key" in item]
+            return {str(item["key"]): _value(item.get("value")) for item in pairs}
         if kind.endswith("Value"):
             return content
     return value
+
+
+def _whole(content: object) -> object:
+    """A whole number, which JSON has as text; what is none stays as it is."""
+    try:
+        return int(content) if isinstance(content, str | int | float) else content
+    except (ValueError, OverflowError):
+        return content
 
 
 def nested(flat: Mapping[str, Any]) -> dict[str, Any]:

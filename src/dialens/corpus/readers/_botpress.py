@@ -15,7 +15,7 @@ import msgspec
 from dialens.corpus._intake import Intake, RecordError
 from dialens.corpus._reading import UNREADABLE, as_record_error
 from dialens.corpus._roles import UNKNOWN
-from dialens.corpus._source import Source, json_records
+from dialens.corpus._source import UNDECODABLE, Source, json_records
 from dialens.corpus.readers._cells import first_row, table_rows
 from dialens.corpus.readers._fields import moment
 from dialens.corpus.readers._posts import ChatReader, Post, in_time
@@ -81,7 +81,7 @@ def _tabled(source: Source, intake: Intake) -> Iterator[Post]:
             if row.get("payload", "").lstrip()[:1] in ("{", '"'):
                 message["payload"] = _PAYLOAD.decode(row["payload"])
             yield _post(message, "", line, {})
-        except msgspec.MsgspecError:
+        except UNDECODABLE:
             wrong = RecordError("is not valid JSON", field="payload", seen=row["payload"])
             intake.reject(source.path, line, wrong)
         except RecordError as error:

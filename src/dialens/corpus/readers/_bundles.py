@@ -6,14 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import IO
 
 from dialens.base import DialensError
 from dialens.corpus._intake import Intake
 from dialens.corpus._reading import RecordReader
 from dialens.corpus._source import Source
 from dialens.corpus._tables import Tables
-from dialens.corpus._unpacking import DAMAGE
+from dialens.corpus._unpacking import DAMAGE, refuse_bomb
 
 _ZIP = b"PK\x03\x04"
 _DAMAGED = (*DAMAGE, zipfile.BadZipFile, NotImplementedError, RuntimeError)
@@ -42,20 +41,14 @@ class Member(Source):
         """Never: folders of an archive are no sources."""
         return False
 
-    def chunks(self) -> Iterator[bytes]:
+    def _bytes(self) -> Iterator[bytes]:
         """The bytes in pieces; a damaged archive is an error that says so."""
         try:
             with zipfile.ZipFile(self.archive) as archive, archive.open(self.inner) as stream:
-                yield from _pieces(stream)
+                while piece := stream.read(_PIECE):
+                    yield piece
         except _DAMAGED as error:
             raise _damaged(self.path, error) from error
-
-
-def _pieces(stream: IO[bytes]) -> Iterator[bytes]:
-    first = True
-    while piece := stream.read(_PIECE):
-        yield piece.removeprefix(b"\xef\xbb\xbf") if first else piece
-        first = False
 
 
 def _damaged(path: Path, error: Exception) -> DialensError:
@@ -112,6 +105,7 @@ def bundle_of(source: Source) -> Bundle | None:
         return None
     try:
         with zipfile.ZipFile(source.path) as archive:
+            refuse_bomb(source.path, archive)
             inside = [entry.filename for entry in archive.infolist() if not entry.is_dir()]
     except _DAMAGED as error:
         raise _damaged(source.path, error) from error

@@ -91,18 +91,18 @@ def _branch(mapping: Mapping[str, Any], current: object) -> list[str]:
     if not isinstance(current, str) or current not in mapping:
         leaves = [name for name, node in mapping.items() if not node.get("children")]
         current = leaves[-1] if leaves else None
-    branch: list[str] = []
+    branch: dict[str, None] = {}
     while isinstance(current, str) and current in mapping and current not in branch:
-        branch.append(current)
+        branch[current] = None
         current = mapping[current].get("parent")
-    return branch[::-1]
+    return list(branch)[::-1]
 
 
 def _turn(message: Any, place: str, aside: list[dict[str, object]]) -> Turn | None:
     """The turn of a message, or None when it is no turn and was put `aside`."""
     author = message.get("author") if isinstance(message, dict) else None
     word = author.get("role") if isinstance(author, dict) else None
-    if word not in _ROLES:
+    if not isinstance(word, str) or word not in _ROLES:
         raise RecordError(
             "is not a known role",
             field=f"{place}.author.role",

@@ -20,6 +20,7 @@ import msgspec
 from dialens.corpus._dialogue import Turn
 from dialens.corpus._intake import RecordError
 from dialens.corpus._roles import agent_among
+from dialens.corpus._source import UNDECODABLE
 from dialens.corpus.readers._chat_templates import templated_turns
 from dialens.corpus.readers._messages import ROLES, SPEAKERS, Message, turns_of
 from dialens.corpus.readers._parts import is_pydantic_ai
@@ -195,7 +196,7 @@ def unwrapped(value: object, field: str) -> object:
 def _written(text: str, field: str) -> object:
     try:
         return msgspec.json.decode(text)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except UNDECODABLE:
         pass
     try:
         return shown_value(text)

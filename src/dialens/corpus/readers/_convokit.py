@@ -31,7 +31,7 @@ from dialens.corpus._roles import UNKNOWN, sounds_like_agent
 from dialens.corpus._source import Record, Source, json_records, lines
 from dialens.corpus._tables import RATINGS, REFERENCES, TURNS, Tables
 from dialens.corpus._tabular import gathered, read_rows
-from dialens.corpus.readers._fields import object_in
+from dialens.corpus.readers._fields import object_in, text_in
 
 OURS = "dialens"
 """The key of the metadata under which our writer keeps what ConvoKit has no place for."""
@@ -120,13 +120,19 @@ def _has_lines(source: Source) -> bool:
 
 
 def _json(path: Path) -> dict[str, Any]:
+    """The object in a file beside the utterances; an empty one where there is none."""
     try:
-        return _OBJECT.decode(path.read_bytes())
+        raw = path.read_bytes()
     except FileNotFoundError:
         return {}
-    except (OSError, msgspec.MsgspecError) as error:
-        wrong = as_record_error(error, Record(1, b"")) if isinstance(error, ValueError) else None
-        raise DialensError(message(path, 1, wrong or RecordError(str(error)))) from error
+    except OSError as error:
+        raise DialensError(f"{path} cannot be read: {error.strerror}.") from error
+    try:
+        return _OBJECT.decode(raw)
+    except UNREADABLE as error:
+        wrong = as_record_error(error, Record(1, raw))
+        wrong.remedy = "Mend the file, or take it away: the conversations are read without it."
+        raise DialensError(message(path, 0, wrong)) from error
 
 
 def _frames(
@@ -175,8 +181,12 @@ def _columns(utterance: _Utterance, *, own: bool) -> dict[str, object]:
         ours = meta.pop(OURS, None)
         if not isinstance(ours, dict):
             raise RecordError("is missing", field=f"meta.{OURS}", seen=utterance.meta)
-        columns |= {"turn": ours.get("turn"), "role": ours.get("role")}
-        columns["reply_to"] = ours.get("reply_to")
+        for name, kind in (("turn", int), ("role", str), ("reply_to", str)):
+            value = ours.get(name)
+            if value is not None and type(value) is not kind:
+                wanted = "a whole number" if kind is int else "text"
+                raise RecordError(f"is not {wanted}", field=f"meta.{OURS}.{name}", seen=value)
+            columns[name] = value
     else:
         meta = {"utterance_id": str(utterance.id), **meta, **odd}
     columns["meta"] = msgspec.json.encode(meta).decode() if meta else None
@@ -214,16 +224,18 @@ def _with_conversations(
     """Systems and agents, and a conversation's metadata with its first turn."""
     meta_of_dialog: dict[str, dict[str, Any]] = {}
     for dialog in turns.filter(pl.col("turn") == 0)["dialog"]:
-        conversation = conversations.get(dialog) or {}
-        meta = conversation.get("meta", conversation) if isinstance(conversation, dict) else {}
+        conversation = object_in(conversations, dialog)
+        meta = object_in(conversation, "meta") if "meta" in conversation else conversation
         meta_of_dialog[dialog] = {key: value for key, value in meta.items() if key != "vectors"}
     if own:
-        ours = {dialog: meta.get(OURS) or {} for dialog, meta in meta_of_dialog.items()}
+        ours = {dialog: object_in(meta, OURS) for dialog, meta in meta_of_dialog.items()}
         return turns.with_columns(
             pl.col("dialog")
-            .replace_strict({dialog: facts.get(name) for dialog, facts in ours.items()})
+            .replace_strict(
+                {dialog: text_in(facts, name) for dialog, facts in ours.items()},
+                return_dtype=pl.String,
+            )
             .fill_null(pl.col(name))
-            .cast(pl.String)
             .alias(name)
             for name in ("system", "agent")
         )

@@ -135,7 +135,7 @@ def _split(path: Path) -> str | None:
 def _json(path: Path) -> dict[str, object]:
     try:
         content = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise DialensError(
             f"{path} cannot be read ({error}): the data set is not whole."
         ) from error

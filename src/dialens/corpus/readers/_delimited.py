@@ -9,6 +9,8 @@ an empty text under `text` and nothing anywhere else. A time without a zone is t
 """
 
 import csv
+import io
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
@@ -53,10 +55,9 @@ class DelimitedReader:
     def read(self, source: Source, intake: Intake) -> Iterator[Tables]:
         """Whole dialogues in batches, then the ratings and references beside the file."""
         delimiter = self._delimiter(source)
-        header = _header(source, delimiter)
-        turn_columns(header, source, intake)
         flaws: dict[int, RecordError] = {}
-        frames = _frames(source, delimiter, flaws)
+        header, frames = _table(source, delimiter, flaws)
+        turn_columns(header, source, intake)
         size = source.path.stat().st_size
         with gathered(frames, _schema(header), size=size) as rows:
             yield from read_rows(rows, source, intake, flaws=flaws)
@@ -85,31 +86,50 @@ def beside(path: Path, kind: str) -> Path:
 
 
 def _header(source: Source, delimiter: str) -> list[str]:
-    line = source.head.split(b"\n", 1)[0].decode(errors="replace")
+    """The names of the columns, as far as the file's first piece shows them.
+
+    A name may hold a line feed in quotes; where a quote is left open, the first line counts.
+    """
+    text = source.head.decode(errors="replace")
+    line = text.partition("\n")[0].rstrip("\r")
     if "\x00" in line:
         return []
-    try:
-        cells = next(csv.reader([line.rstrip("\r")], delimiter=delimiter), [])
-    except csv.Error:
-        return []
-    return [cell.strip() for cell in cells]
+    for rows, strict in ((io.StringIO(text, newline=""), True), ([line], False)):
+        try:
+            cells = next(csv.reader(rows, delimiter=delimiter, strict=strict), [])
+        except csv.Error:
+            continue
+        return [cell.strip() for cell in cells]
+    return []
 
 
 def _schema(header: list[str]) -> pl.Schema:
     return pl.Schema({**dict.fromkeys(header, pl.String), LINE: pl.Int64, FLAW: pl.Boolean})
 
 
-def _frames(
+def _table(
     source: Source, delimiter: str, flaws: dict[int, RecordError]
-) -> Iterator[pl.DataFrame]:
-    """The rows as text; what is wrong with a row comes into `flaws`, by its line."""
+) -> tuple[list[str], Iterator[pl.DataFrame]]:
+    """The header, and the rows as text; what is wrong with a row comes into `flaws`, by its line.
+
+    Raises:
+        DialensError: The header cannot be read, or names a column twice.
+    """
     rows = delimited_rows(source, delimiter, flaws)
-    header = [cell.strip() for cell in next(rows, (1, []))[1]]
-    plain = [name.lower() for name in header]
-    repeated = next((name for name in plain if plain.count(name) > 1), None)
-    if repeated is not None:
+    line, cells = next(rows, (1, []))
+    if line in flaws:
+        raise DialensError(message(source.path, line, flaws[line]))
+    header = [cell.strip() for cell in cells]
+    repeated, count = Counter(map(str.lower, header)).most_common(1)[0] if header else ("", 0)
+    if count > 1:
         error = RecordError("stands twice in the header", field=repeated, seen=", ".join(header))
-        raise DialensError(message(source.path, 1, error))
+        raise DialensError(message(source.path, line, error))
+    return header, _frames(rows, header, flaws)
+
+
+def _frames(
+    rows: Iterator[tuple[int, list[str]]], header: list[str], flaws: dict[int, RecordError]
+) -> Iterator[pl.DataFrame]:
     width = len(header)
     schema = _schema(header)
     while some := list(islice(rows, _ROWS)):
@@ -146,7 +166,7 @@ def _read_beside(
 ) -> Iterator[Tables]:
     flaws: dict[int, RecordError] = {}
     dialogs = pl.Series(list(intake.dialogs), dtype=pl.String).implode()
-    for frame in _frames(source, delimiter, flaws):
+    for frame in _table(source, delimiter, flaws)[1]:
         frame = frame.rename(str.lower)
         for column in _NEEDED[kind]:
             if column not in frame.columns:

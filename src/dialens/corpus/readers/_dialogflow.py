@@ -84,7 +84,7 @@ def _tabled(source: Source, intake: Intake) -> Iterator[Exchange]:
     for line, row in table_rows(source, intake):
         try:
             yield _row(row, line)
-        except (RecordError, msgspec.MsgspecError) as error:
+        except UNREADABLE as error:
             seen = RecordError(str(error), field="response", seen=row.get("response"))
             intake.reject(source.path, line, error if isinstance(error, RecordError) else seen)
 

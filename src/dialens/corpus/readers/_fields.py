@@ -36,3 +36,14 @@ def object_in(record: Mapping[str, Any], key: str) -> dict[str, Any]:
     """
     value = record.get(key)
     return value if isinstance(value, dict) else {}
+
+
+def text_in(record: Mapping[str, Any], key: str) -> str | None:
+    """The text under a key, or None where there is none.
+
+    Examples:
+        >>> text_in({"a": "b"}, "a"), text_in({"a": [1]}, "a")
+        ('b', None)
+    """
+    value = record.get(key)
+    return value if isinstance(value, str) else None

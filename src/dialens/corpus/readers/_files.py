@@ -6,6 +6,7 @@ names none. But where every file holds one conversation (no two with the same id
 its system, the files are chats and not systems: all of them belong to one, named after the folder.
 """
 
+import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -14,13 +15,14 @@ from pathlib import Path
 from dialens.base import DialensError
 from dialens.corpus._intake import Intake, OnError, RecordError
 from dialens.corpus._names import named
-from dialens.corpus._reading import Reader, choose
+from dialens.corpus._reading import Reader, choose, tables_of
 from dialens.corpus._source import Source
 from dialens.corpus._tables import Tables
 from dialens.corpus.readers._delimited import beside
 
 _NOT_CHATS = re.compile(r"^[._]|^(readme|licen[cs]e|notice|changelog)\b", re.IGNORECASE)
 _MOST_BYTES_OF_A_CHAT = 64 * 1024 * 1024
+_SHOWN = 3
 _COMPANIONS = (".ratings.csv", ".references.csv", ".ratings.tsv", ".references.tsv", ".metadata")
 
 
@@ -35,12 +37,20 @@ class FilesReader:
 
     def recognises(self, source: Source) -> bool:
         """Whether it is a folder with anything in it."""
-        return source.is_folder and next(_sources(source, self._folders()), None) is not None
+        return source.is_folder and next(_sources(source, self._folders(), []), None) is not None
 
     def read(self, source: Source, intake: Intake) -> Iterator[Tables]:
         """Whole dialogues in batches, file after file."""
         readers = [reader for reader in self.readers() if reader.name != self.name]
-        parts = list(_sources(source, self._folders()))
+        again: list[Path] = []
+        parts = list(_sources(source, self._folders(), again))
+        if again:
+            shown = ", ".join(str(path.relative_to(source.path)) for path in again[:_SHOWN])
+            more = f" and {len(again) - _SHOWN:,} more" if len(again) > _SHOWN else ""
+            intake.note(
+                f"{source.path.name}: links lead a second time to what was read already, which "
+                f"counts once: {shown}{more}."
+            )
         system = self._system_of_all(source, parts, readers)
         if system is not None and source.options.system is None:
             intake.note(
@@ -52,7 +62,7 @@ class FilesReader:
             part = replace(part, system=system)
             try:
                 reader = choose(part, None, readers)
-                yield from named(reader.read(part, intake), part, intake)
+                yield from named(tables_of(reader, part, intake), part, intake)
             except DialensError as error:
                 if intake.on_error is OnError.STOP:
                     raise
@@ -88,7 +98,7 @@ def _dialogs_without_system(part: Source, reader: Reader) -> set[str] | None:
     if part.is_folder or part.path.stat().st_size > _MOST_BYTES_OF_A_CHAT:
         return None
     dialogs: set[str] = set()
-    for tables in reader.read(part, Intake(OnError.SKIP)):
+    for tables in tables_of(reader, part, Intake(OnError.SKIP)):
         dialogs.update(tables.turns["dialog"].unique())
         if (tables.turns["system"] != part.stem).any():
             return None
@@ -97,34 +107,44 @@ def _dialogs_without_system(part: Source, reader: Reader) -> set[str] | None:
     return dialogs
 
 
-def _sources(source: Source, folders: Sequence[Reader]) -> Iterator[Source]:
-    """The files, sorted; a folder that is a corpus by itself is one source."""
-    for part in _walk(source.path, source.path, folders):
-        yield replace(part, options=source.options)
+def _sources(source: Source, folders: Sequence[Reader], again: list[Path]) -> Iterator[Source]:
+    """The files, sorted; a folder that is a corpus by itself is one source.
 
-
-def _walk(folder: Path, root: Path, folders: Sequence[Reader]) -> Iterator[Source]:
-    for path in sorted(folder.iterdir()):
-        if _NOT_CHATS.match(path.name) or _belongs_to_another(path):
+    Links that lead to what was met already come into `again` and are not followed: they may lead
+    in a circle, and conversations that are read twice would count twice.
+    """
+    root = source.path
+    met = {os.path.realpath(root)}
+    waiting = _chats(root)[::-1]
+    while waiting:
+        path = waiting.pop()
+        place = os.path.realpath(path)  # `resolve` raises where links lead in a circle
+        if place in met:
+            again.append(path)
             continue
+        met.add(place)
         label = path.relative_to(root).as_posix()
         if path.is_dir():
-            part = Source(path, label)
+            part = Source(path, label, options=source.options)
             if any(reader.recognises(part) for reader in folders):
                 yield part
             else:
-                yield from _walk(path, root, folders)
+                waiting += _chats(path)[::-1]
         elif path.is_file() and path.stat().st_size:
             before, _, name = label.rpartition("/")
             stem = name.split(".")[0]
-            yield Source(path, f"{before}/{stem}" if before else stem)
+            yield Source(path, f"{before}/{stem}" if before else stem, options=source.options)
 
 
-def _belongs_to_another(path: Path) -> bool:
-    if not path.name.endswith(_COMPANIONS):
-        return False
-    return path.name.endswith(".metadata") or any(
-        beside(other, kind) == path
-        for kind in ("ratings", "references")
-        for other in path.parent.iterdir()
-    )
+def _chats(folder: Path) -> list[Path]:
+    """What may be conversations in a folder, sorted: ratings belong to the file beside them."""
+    paths = sorted(path for path in folder.iterdir() if not _NOT_CHATS.match(path.name))
+    companions: set[Path] = set()
+    if any(path.name.endswith(_COMPANIONS) for path in paths):
+        companions = {beside(path, kind) for path in paths for kind in ("ratings", "references")}
+    return [
+        path
+        for path in paths
+        if not path.name.endswith(".metadata")
+        and not (path.name.endswith(_COMPANIONS) and path in companions)
+    ]

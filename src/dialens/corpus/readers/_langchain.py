@@ -14,7 +14,7 @@ import msgspec
 from dialens.corpus._dialogue import Turn
 from dialens.corpus._intake import RecordError
 from dialens.corpus._reading import UNREADABLE, as_record_error
-from dialens.corpus._source import Record, Source, json_records, lines
+from dialens.corpus._source import UNDECODABLE, Record, Source, json_records, lines
 from dialens.corpus.readers._call_reader import CallReader, Item
 from dialens.corpus.readers._calls import Call
 from dialens.corpus.readers._exchanges import exchange_of
@@ -118,7 +118,7 @@ def _gathered(parts: Iterable[Row]) -> Iterator[Row]:
 def _is_list(raw: bytes) -> bool:
     try:
         return isinstance(msgspec.json.decode(raw), list)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except UNDECODABLE:
         return False
 
 

@@ -170,7 +170,10 @@ def _tree(content: Any, place: str, line: int) -> _Message | None:
     message = _message(content, place, line)
     if content.get("deleted"):
         return None
-    for number, reply in enumerate(content.get("replies") or []):
+    replies = content.get("replies") or []
+    if not isinstance(replies, list):
+        raise RecordError("is no list", field=f"{place}.replies", seen=replies)
+    for number, reply in enumerate(replies):
         child = _tree(reply, f"{place}.replies[{number}]", line)
         if child is not None:
             message.replies.append(child)

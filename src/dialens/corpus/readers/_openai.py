@@ -24,6 +24,7 @@ from dialens.corpus._reading import RecordReader
 from dialens.corpus._roles import UNKNOWN
 from dialens.corpus._source import (
     MAX_RECORD_BYTES,
+    UNDECODABLE,
     Record,
     Source,
     json_records,
@@ -77,7 +78,7 @@ def _first_list(source: Source) -> list[object] | None:
     record = next(json_records(source), None)
     try:
         value = msgspec.json.decode(record.raw) if record else None
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except UNDECODABLE:
         return None
     return value if isinstance(value, list) and holds_conversation(value) else None
 

@@ -17,7 +17,7 @@ from dialens.corpus._dialogue import Dialogue, Turn
 from dialens.corpus._intake import Intake, RecordError
 from dialens.corpus._reading import RecordReader
 from dialens.corpus._roles import agent_among
-from dialens.corpus._source import Record, Source
+from dialens.corpus._source import UNDECODABLE, Record, Source
 from dialens.corpus._tables import Tables
 from dialens.corpus.readers._messages import name_in
 
@@ -96,7 +96,7 @@ def _metadata(source: Source) -> dict[str, Any] | None:
     path = path.with_suffix(".metadata")
     try:
         content = _DECODER.decode(path.read_bytes())
-    except (OSError, msgspec.DecodeError):
+    except (OSError, *UNDECODABLE):
         return None
     options = content.get("opt")
     chosen = {key: options[key] for key in _OPTIONS if key in options} if options else {}

@@ -5,17 +5,15 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from dialens.base import DialensError
 from dialens.corpus._checks import LINE
-from dialens.corpus._intake import Intake, RecordError, message
+from dialens.corpus._intake import Intake
 from dialens.corpus._source import Source
 from dialens.corpus._tables import Tables
 from dialens.corpus._tabular import read_rows
 from dialens.corpus.readers._arrow_stream import arrow_batches, is_arrow_stream
-from dialens.corpus.readers._row_files import damaged
+from dialens.corpus.readers._row_files import DECODING, damaged
 
 _MAGIC = b"PAR1"
-_TEXT = (pl.String, pl.Categorical, pl.Enum, pl.Null)
 
 
 @dataclass(frozen=True)
@@ -41,13 +39,9 @@ class ParquetReader:
             else:
                 rows = pl.concat(arrow_batches(source.path)).lazy()
             schema = rows.collect_schema()
-        except (pl.exceptions.PolarsError, OSError, ValueError) as error:
+        except DECODING as error:
             raise damaged(source, kind, error) from error
         names = {name: name.strip().lower() for name in schema}
-        for name, dtype in schema.items():
-            if names[name] == "text" and dtype not in _TEXT:
-                wrong = RecordError("is not text", field="text", seen=f"a column of type {dtype}")
-                raise DialensError(message(source.path, 0, wrong))
         numbered = rows.rename(names).with_row_index(LINE, offset=1)
         yield from read_rows(
             numbered.with_columns(pl.col(LINE).cast(pl.Int64)), source, intake, unit="row"

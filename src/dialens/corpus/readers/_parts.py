@@ -77,8 +77,8 @@ def _from_pydantic_ai(message: Message) -> Iterator[Message]:
     if message["kind"] == "response":
         content = [
             {"type": _REPLY_TYPES[kind], "text": part.get("content")}
-            if (kind := part.get("part_kind")) in _REPLY_TYPES
-            else {"type": str(kind or "tool"), **part}
+            if (kind := str(part.get("part_kind") or "")) in _REPLY_TYPES
+            else {"type": kind or "tool", **part}
             for part in parts
         ]
         about = {key: message[key] for key in ("model_name", "timestamp") if message.get(key)}

@@ -7,7 +7,6 @@ path, so that an error can name the place. Messages themselves are put into Open
 to `_messages`, which knows which of them are turns.
 """
 
-import ast
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -16,8 +15,10 @@ from typing import Any, TypeGuard
 import msgspec
 
 from dialens.corpus._intake import RecordError
+from dialens.corpus._source import UNDECODABLE
 from dialens.corpus.readers._messages import ROLES, Message
 from dialens.corpus.readers._parts import content_of
+from dialens.corpus.readers._shown_values import python_literal
 
 _ROLE_WORDS = {
     "human": "user",
@@ -84,12 +85,12 @@ def decoded(value: object) -> object:
         return value
     try:
         return msgspec.json.decode(value)
-    except (msgspec.DecodeError, RecursionError):
+    except UNDECODABLE:
         pass
     if not _PYTHON.match(value):
         return value
     try:  # how pandas writes a nested column into a CSV
-        return ast.literal_eval(value)
+        return python_literal(value)
     except (ValueError, SyntaxError, RecursionError, MemoryError):
         return value
 

@@ -23,7 +23,7 @@ from dialens.base import DialensError, counted, did_you_mean
 from dialens.corpus._dialogue import Dialogue, Turn, batches
 from dialens.corpus._intake import Intake, RecordError
 from dialens.corpus._roles import sounds_like_agent, sounds_like_partner
-from dialens.corpus._source import Source
+from dialens.corpus._source import UNDECODABLE, Source
 from dialens.corpus._tables import Tables
 
 _LISTED = 12
@@ -38,7 +38,7 @@ def said_before_messages(source: Source) -> dict[str, Any] | None:
         return None
     try:
         return _OBJECT.decode(opening.group() + b"]}")
-    except msgspec.MsgspecError:
+    except UNDECODABLE:
         return None
 
 

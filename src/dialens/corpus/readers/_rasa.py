@@ -147,7 +147,7 @@ def _talks(sender: str, events: list[Any], source: Source) -> list[Dialogue]:
         place = f"events[{number}]"
         if not isinstance(event, dict):
             raise RecordError("is wrong: expected an object", field=place, seen=event)
-        kind = event.get("event")
+        kind = str(event.get("event"))
         metadata = object_in(event, "metadata")
         agent = str(metadata.get("assistant_id") or agent)
         if kind == "session_started" and sessions[-1]:

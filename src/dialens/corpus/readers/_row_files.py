@@ -21,6 +21,14 @@ from dialens.corpus.readers._arrow_stream import arrow_batches, is_arrow_stream
 from dialens.corpus.readers._delimited import delimited_rows
 from dialens.corpus.readers._shapes import Row, Shape, may_hold_conversations, shape_of
 
+DECODING = (
+    ValueError,
+    OSError,
+    struct.error,
+    pl.exceptions.PolarsError,
+    pl.exceptions.PanicException,
+)
+"""What decoding a damaged file of columns may raise, a panic of Polars among it."""
 _SAMPLED = 20
 _DELIMITERS = ",;\t"
 
@@ -98,7 +106,7 @@ def _arrow(source: Source) -> RowFile:
 def _arrow_frames(source: Source) -> Iterator[pl.DataFrame]:
     try:
         yield from arrow_batches(source.path)
-    except (ValueError, struct.error, pl.exceptions.PolarsError) as error:
+    except DECODING as error:
         raise damaged(source, "Arrow", error) from error
 
 
@@ -112,7 +120,7 @@ def plain_columns(frame: pl.DataFrame, used: Sequence[str]) -> pl.DataFrame:
     return frame.select(plain)
 
 
-def damaged(source: Source, what: str, error: Exception) -> DialensError:
+def damaged(source: Source, what: str, error: BaseException) -> DialensError:
     """The message about a file that is not whole."""
     reason = str(error).splitlines()[0] if str(error) else type(error).__name__
     return DialensError(

@@ -8,6 +8,8 @@ import ast
 import re
 from collections.abc import Iterator
 
+import msgspec
+
 _TOKEN = re.compile(
     r"""\s*(?:
         (?P<text>[bu]?'(?:[^'\\]|\\.)*'|[bu]?"(?:[^"\\]|\\.)*")
@@ -17,7 +19,28 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _WORDS = {"None": None, "nan": None, "NaT": None, "<NA>": None, "True": True, "False": False}
+_HALF_A_PAIR = re.compile(r"\\u[dD][89a-fA-F]")
 _CLOSING = {"[": "]", "{": "}", "(": ")"}
+
+
+def python_literal(text: str) -> object:
+    r"""The value of a literal of Python.
+
+    Raises:
+        ValueError: It is none, or holds half of a surrogate pair, which is no character.
+
+    Examples:
+        >>> python_literal("['Hi']")
+        ['Hi']
+        >>> python_literal("'\\ud800'")
+        Traceback (most recent call last):
+        ...
+        UnicodeEncodeError: 'utf-8' codec can't encode ...
+    """
+    value: object = ast.literal_eval(text)
+    if _HALF_A_PAIR.search(text):
+        msgspec.json.encode(value, enc_hook=str)
+    return value
 
 
 def shown_value(text: str) -> object:
@@ -77,7 +100,7 @@ def _split(text: str) -> Iterator[tuple[str, str]]:
 def _value(tokens: _Tokens) -> object:
     kind, token = tokens.take()
     if kind == "text":
-        return ast.literal_eval(token)
+        return python_literal(token)
     if kind == "mark" and token in ("[", "("):
         return _elements(tokens, _CLOSING[token])
     if kind == "mark" and token == "{":

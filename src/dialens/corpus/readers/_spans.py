@@ -86,11 +86,10 @@ def _spans(content: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any], dict[
         ("resourceSpans", "scopeSpans", "spans"),
         ("resourceLogs", "scopeLogs", "logRecords"),
     ):
-        for one, batch in enumerate(_list(content.get(outer))):
-            resource = batch.get("resource") if isinstance(batch, dict) else None
-            shared = attributes_of(resource if isinstance(resource, dict) else {})
+        for one, batch in enumerate(map(_object, _list(content.get(outer)))):
+            shared = attributes_of(_object(batch.get("resource")))
             scopes = batch.get(scope) or batch.get("instrumentationLibrarySpans")
-            for two, part in enumerate(_list(scopes)):
+            for two, part in enumerate(map(_object, _list(scopes))):
                 for three, span in enumerate(_list(part.get(inner))):
                     yield f"{outer}[{one}].{scope}[{two}].{inner}[{three}].", span, shared
     data = content.get("data")

@@ -19,7 +19,7 @@ from typing import TypeVar
 import numpy as np
 
 from dialens.base import DialensError
-from dialens.corpus import DAMAGE, MAGIC_BYTES, packing_of, unpacked_pieces
+from dialens.corpus import DAMAGE, MAGIC_BYTES, packing_of, remedy_of, unpacked_pieces
 
 BLOCK_BYTES = 8 * 1024 * 1024
 BLOCK_LINES = 20_000
@@ -124,8 +124,8 @@ def unpacked(path: Path, position: Position | None = None) -> Iterator[bytes]:
             except DAMAGE as error:
                 why = f"after {done:,} bytes of content ({error})"
                 raise DamagedArchive(
-                    f"{path} is damaged {why}. It was probably cut off while copying: fetch it "
-                    "again, or take what is whole with --on-error skip. Finished shards are kept.",
+                    f"{path} is damaged {why}. {remedy_of(error)} Or take what is whole with "
+                    "--on-error skip. Finished shards are kept.",
                     why,
                 ) from error
             if piece is None:

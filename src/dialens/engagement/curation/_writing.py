@@ -7,7 +7,7 @@ from typing import Final
 
 import polars as pl
 
-from dialens.base import DialensError
+from dialens.base import DialensError, NoRoom
 
 _UNFINISHED: Final = "Invalid thrift: transport error"
 """All that Polars says where there is no room for the end of a file."""
@@ -34,7 +34,7 @@ and run the same command again: finished steps are kept.
     """
     try:
         yield
-    except (OSError, pl.exceptions.PolarsError) as error:
+    except (OSError, NoRoom, pl.exceptions.PolarsError) as error:
         # Polars puts the system's own words last.
         reason = getattr(error, "strerror", None) or str(error).rpartition("IO error: ")[2]
         if reason.endswith(_UNFINISHED):

@@ -12,6 +12,7 @@ from ._delimited import (
 )
 from ._layouts import ONLY_QUALITY
 from ._participants import with_participants
+from ._readable import readable
 from ._recognised import check_mapping, columns_of, foreign
 from ._taken import LAYOUTS, PLACE, Cells, Taken, renamed
 from ._values import NOMINAL, NOT_GIVEN, Place, Reading, leading_number, read_values
@@ -40,6 +41,7 @@ __all__ = [
     "ragged",
     "read_cells",
     "read_values",
+    "readable",
     "renamed",
     "with_participants",
     "without_decimal_commas",

@@ -63,7 +63,7 @@ def from_json(source: Source) -> pl.DataFrame:
         for record in json_records(source):
             try:
                 json.loads(record.raw)
-            except ValueError:
+            except (ValueError, RecursionError):
                 line = f"{source.path}, line {record.line} is not JSON"
                 seen = record.raw[:80].decode(errors="replace")
                 raise DialensError(f"{line}; seen: {seen}. Mend it or leave it out.") from error

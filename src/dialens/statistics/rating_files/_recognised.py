@@ -138,7 +138,7 @@ def _records(source: Source) -> list[dict[str, Any]]:
     for record in json_records(source):
         try:
             records.append(msgspec.json.decode(record.raw, type=dict[str, Any]))
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise DialensError(
                 f"{source.path}, line {record.line} is not JSON: {error}. Mend it or leave it out."
             ) from error
