@@ -122,5 +122,16 @@ def test_json_says_everything() -> None:
     assert one["size"] == (shipped_folder("traits_agreeableness") / "model.npz").stat().st_size
 
 
+@pytest.mark.usefixtures("without_traits")
+def test_what_is_not_installed_is_told() -> None:
+    ran = run()
+    assert (
+        "Not installed: most traits, for research only (pip install dialens-traits)." in ran.output
+    )
+    assert "Verified: all" in ran.output
+    ran = run("agreeableness")
+    assert "Not installed: most traits" in str(ran.exception)
+
+
 def test_help_has_examples() -> None:
     assert "dialens models agreeableness" in run("--help").output

@@ -14,7 +14,17 @@ from scipy import stats
 
 from dialens.base import DialensError
 from dialens.corpus import Corpus, Dialogue
-from dialens.metrics import Resources, ScorerSet, Scores, ScoringPlan, forecast, make_plan, score
+from dialens.metrics import (
+    ModelChoice,
+    Resources,
+    ScorerContext,
+    ScorerSet,
+    Scores,
+    ScoringPlan,
+    forecast,
+    make_plan,
+    score,
+)
 from dialens.metrics._encoders import encoders_of
 from dialens.metrics.families import LABELS
 from dialens.models import Model, load
@@ -239,6 +249,40 @@ def test_an_empty_installation_says_what_is_missing(tmp_path: Path) -> None:
     assert by_metric["openness"].startswith("there is no model of it in ")
     assert by_metric["length"] is None
     assert made.signatures["emotion_joy"] == "emotion_joy|v2|model:none"
+
+
+@pytest.mark.usefixtures("without_traits")
+def test_without_the_research_models_traits_say_how_to_get_them(tmp_path: Path) -> None:
+    traits = ["agreeableness", "openness", "state_empathy", "length"]
+    told = forecast(Corpus.of(TALKS), make_plan(traits, Resources()))
+    assert told is not None
+    absent = "the trait models, for research only, are not installed (pip install dialens-traits)"
+    assert told.lines()[-1] == f"No values for agreeableness and openness: {absent}."
+    made = score(Corpus.of(TALKS), metrics=traits)
+    rows = made.table.filter(pl.col("level") == "agent").collect()
+    for name in ("agreeableness", "openness"):
+        assert rows.filter(metric=name)["value"].null_count() == rows.filter(metric=name).height
+        assert rows.filter(metric=name)["reason"].str.starts_with(absent).all()
+        assert made.signatures[name].endswith("|model:none")
+    for name in ("state_empathy", "length"):
+        assert rows.filter(metric=name)["value"].count() > 0
+    model = TraitModel(
+        "kindness",
+        pl.Series(["hate"]),
+        np.ones(1),
+        np.array([-1.0]),
+        1,
+        *(np.zeros(0) for _ in range(3)),
+        3.0,
+    )
+    save_trait(model, tmp_path)
+    own = ScorerSet(ScorerContext(models=ModelChoice(own={"agreeableness": tmp_path})))
+    made = score(Corpus.of(TALKS), metrics=["agreeableness"], resources=Resources(scorers=own))
+    assert "kindness@" in made.signatures["agreeableness"]
+    with pytest.raises(
+        DialensError, match=r"Others, for research only: pip install dialens-traits"
+    ):
+        load_trait("agreeableness")
 
 
 def test_models_of_ones_own(tmp_path: Path) -> None:
