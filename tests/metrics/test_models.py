@@ -36,6 +36,17 @@ from tests.metrics.model_talks import TALKS, groups, said, same, values
 from tests.metrics.tiny_models import make_model, tiny_folder, tiny_resources, tiny_scorers
 
 TASKS = ("emotion", "toxicity", "engagement", "relevance")
+KIND = TraitModel(
+    "kindness",
+    pl.Series(["love", "hate"]),
+    np.ones(2),
+    np.array([1.0, -1.0]),
+    1,
+    np.zeros(0),
+    np.zeros(0),
+    np.zeros(0),
+    3.0,
+)
 UNKNOWN = " qqzzqq qqzzqq qqzzqq "  # keeps n-grams from crossing turns; no model knows it
 
 
@@ -266,16 +277,7 @@ def test_without_the_research_models_traits_say_how_to_get_them(tmp_path: Path) 
         assert made.signatures[name].endswith("|model:none")
     for name in ("state_empathy", "length"):
         assert rows.filter(metric=name)["value"].count() > 0
-    model = TraitModel(
-        "kindness",
-        pl.Series(["hate"]),
-        np.ones(1),
-        np.array([-1.0]),
-        1,
-        *(np.zeros(0) for _ in range(3)),
-        3.0,
-    )
-    save_trait(model, tmp_path)
+    save_trait(KIND, tmp_path)
     own = ScorerSet(ScorerContext(models=ModelChoice(own={"agreeableness": tmp_path})))
     made = score(Corpus.of(TALKS), metrics=["agreeableness"], resources=Resources(scorers=own))
     assert "kindness@" in made.signatures["agreeableness"]
@@ -290,18 +292,7 @@ def test_models_of_ones_own(tmp_path: Path) -> None:
     two = make_model(
         tmp_path / "two", {"insults": ["fine", "bad"]}, {}, seed=6, activation="softmax"
     )
-    kind = TraitModel(
-        "kindness",
-        pl.Series(["love", "hate"]),
-        np.ones(2),
-        np.array([1.0, -1.0]),
-        1,
-        np.zeros(0),
-        np.zeros(0),
-        np.zeros(0),
-        3.0,
-    )
-    save_trait(kind, tmp_path / "kind")
+    save_trait(KIND, tmp_path / "kind")
     own = {"emotion": few, "toxicity": two, "agreeableness": tmp_path / "kind"}
     resources = tiny_resources(own=own)
     made = score(
