@@ -9,8 +9,11 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # The theme announces its successor at every build.
 export NO_MKDOCS_2_WARNING := 1
 
+# Packages of their own, for their size or their terms; the demo and the tests use both.
+PARTS  := packages/dialens-models packages/dialens-traits
+
 # Stamps: what is installed is renewed when one of these files changes, and only then.
-PINS   := pyproject.toml constraints.txt packages/dialens-models/pyproject.toml
+PINS   := pyproject.toml constraints.txt $(PARTS:%=%/pyproject.toml)
 VENV_MADE := $(VENV)/.stamp-venv
 CORE      := $(VENV)/.stamp-core
 DEV       := $(VENV)/.stamp-dev
@@ -47,7 +50,7 @@ has_java = { [ -n "$$JAVA_HOME" ] || command -v java >/dev/null 2>&1; }
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test check format docs bench hooks chromium java postgres smallmodel constraints clean distclean
+.PHONY: help demo test check format docs bench sbom hooks chromium java postgres smallmodel constraints clean distclean
 
 help: ## this list
 	@echo "dialens: conversational agents through a human lens"
@@ -80,6 +83,9 @@ docs: $(DEV) ## build the documentation into site/
 bench: $(CORE) ## speed and memory, as ratios
 	$(BIN)/python benchmarks/score.py
 	@if $(BIN)/python -c 'import torch' 2>/dev/null; then $(BIN)/python benchmarks/models.py; fi
+
+sbom: $(CORE) ## list what is installed, with versions and licences, in dist/dialens.cdx.json (CycloneDX)
+	@$(BIN)/python scripts/sbom.py -o dist/dialens.cdx.json
 
 hooks: $(DEV) ## run the fast checks before every commit
 	$(BIN)/pre-commit install
@@ -118,9 +124,9 @@ smallmodel: $(DEV)
 constraints: ## pin the newest versions that fit pyproject.toml
 	@rm -rf .lab/constraints
 	@$(PYTHON) -m venv .lab/constraints
-	@.lab/constraints/bin/python -m pip install --quiet '.[dev,train,spark,studies,metrics,agents,llama]' ./packages/dialens-models
+	@.lab/constraints/bin/python -m pip install --quiet '.[dev,train,spark,studies,metrics,agents,llama]' $(PARTS:%=./%)
 	@{ echo "# What dialens is tested with: core, train, spark, studies, metrics, agents, llama and dev. Refreshed by 'make constraints'."; \
-		.lab/constraints/bin/python -m pip freeze --exclude dialens --exclude dialens-models | sed 's/+cpu$$//'; } > .lab/constraints.txt
+		.lab/constraints/bin/python -m pip freeze --exclude dialens $(PARTS:packages/%=--exclude %) | sed 's/+cpu$$//'; } > .lab/constraints.txt
 	@mv .lab/constraints.txt constraints.txt
 	@rm -rf .lab/constraints
 	@echo "constraints.txt: $$(grep -c == constraints.txt) packages"
@@ -144,11 +150,11 @@ $(VENV_MADE):
 
 $(CORE): $(PINS) | $(VENV_MADE)
 	@echo "Installing dialens into $(VENV) (a minute or two, the first time)"
-	@$(PIP) install --quiet -c constraints.txt -e . -e packages/dialens-models
+	@$(PIP) install --quiet -c constraints.txt -e . $(PARTS:%=-e %)
 	@touch $@
 
 $(DEV): $(PINS) | $(VENV_MADE)
 	@echo "Installing dialens and its test tools into $(VENV) (a minute or two, the first time)"
 	@$(PIP) install --quiet -c constraints.txt -e '.[dev,train,spark,studies,metrics,agents,llama]' \
-		-e packages/dialens-models
+		$(PARTS:%=-e %)
 	@touch $(CORE) $@

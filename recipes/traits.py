@@ -1,6 +1,12 @@
-"""Fit the trait models that ship, by ten folds over people, and write their cards.
+r"""Fit the trait models that ship, by ten folds over people, and write their cards.
 
-    python -m recipes.traits --data ../shared/data/traits --out src/dialens/models/data
+    python -m recipes.traits --data ../shared/data/traits --out src/dialens/models/data \
+        --research packages/dialens-traits/src/dialens_traits
+
+**What may go where.** The essays of Empathic Reactions are CC BY 4.0, so the model of state empathy
+is part of dialens. The people's own answers (Big Five, Interpersonal Reactivity Index) were given
+out for the shared tasks only, under no open licence: what is fitted on them goes to `--research`,
+a package of its own. Empathic Reactions holds no such answers, so nothing there can replace them.
 
 **Who is who.** The WASSA files of 2021 and 2023 name the same people by different ids: nearly all
 speakers of 2023 took part in 2021, and those of the 2023 development set have new numbers again.
@@ -49,6 +55,13 @@ REACTIONS = {
     "name": "Empathic Reactions (Buechel et al. 2018)",
     "licence": "CC BY 4.0",
 }
+RESEARCH_ONLY = (
+    "LicenseRef-dialens-traits-research: research use only, as the data it was fitted on"
+)
+WHY_RESEARCH = (
+    "Fitted on answers that the shared tasks gave out under no open licence: for research, not for "
+    "products; a package of its own, dialens-traits, for that reason."
+)
 LIMITS = (
     "American crowd workers who wrote about sad news in English; self-reported scales. r says how "
     "people are ordered by a few hundred words each; a single turn is a weak sample, and other "
@@ -177,7 +190,8 @@ def main() -> None:
     """Fit, cross-validate and write."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--out", type=Path, required=True, help="for models on open data")
+    parser.add_argument("--research", type=Path, required=True, help="for models on research data")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", nargs="*", help="names of traits; by default all")
     parser.add_argument("--embeddings", type=Path)
@@ -218,9 +232,9 @@ def main() -> None:
             "name": f"traits_{name}",
             "task": "regression",
             "labels": [name],
-            "licence": "Apache-2.0" if state else "research use, as the data it was fitted on",
+            "licence": "Apache-2.0" if state else RESEARCH_ONLY,
             "data": [{**source, "n": report.n_texts, "persons": report.n_persons}],
-            "command": "python -m recipes.traits --data DATA --out OUT "
+            "command": "python -m recipes.traits --data DATA --out OUT --research OUT "
             f"--seed {options.seed} --only {name}",
             "seed": options.seed,
             "validation": "ten folds by person, penalty chosen inside the training part; the kind "
@@ -233,14 +247,15 @@ def main() -> None:
             "intended_use": f"Scores of {name.replace('_', ' ')} for {about}.",
             "limits": LIMITS
             + (f"{report.weakness} " if report.weakness else "")
-            + ("" if state else "Trained on research-only data: for research, not for products."),
+            + ("" if state else WHY_RESEARCH),
             "research_grade": not state,
         }
-        traits.save(fitted.model, options.out / f"traits_{name}", card=card)
-        loaded = traits.load(options.out / f"traits_{name}")
+        folder = (options.out if state else options.research) / f"traits_{name}"
+        traits.save(fitted.model, folder, card=card)
+        loaded = traits.load(folder)
         sample = table["text"].head(200)
         drift = np.abs(loaded.predict(sample) - fitted.model.predict(sample)).max()
-        size = (options.out / f"traits_{name}" / "model.npz").stat().st_size
+        size = (folder / "model.npz").stat().st_size
         print(f"{name}: {best} ships, {size / 1e3:.0f} kB, largest drift {drift:.1e}", flush=True)
 
 

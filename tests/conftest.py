@@ -85,6 +85,19 @@ def installed(
         registry.forget()
 
 
+@pytest.fixture
+def without_traits(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """As where the package `dialens-traits` is not installed."""
+    from dialens.models import _places
+
+    really = _places._installed
+    absent = "dialens_traits"
+    monkeypatch.setattr(_places, "_installed", lambda name: () if name == absent else really(name))
+    _places.shipped_places.cache_clear()
+    yield
+    _places.shipped_places.cache_clear()
+
+
 @pytest.fixture(scope="session")
 def repository() -> Path:
     """The root of the working tree."""

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 import pytest
 from packaging.requirements import Requirement
-from packaging.utils import canonicalize_name
+
+from scripts.sbom import PERMISSIVE, declared_licence, installed, reached
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -37,31 +38,6 @@ FOREIGN = {
     ),
     "path of one machine": re.compile(r"(?<![\w.~-])/(?:home|Users|root|opt)/\w|file:///\w"),
     "path of a Windows machine": re.compile(r"\b[A-Z]:\\Users\\"),
-}
-
-PERMISSIVE = {
-    "0BSD",
-    "Apache-2.0",
-    "BSD-2-Clause",
-    "BSD-3-Clause",
-    "CC0-1.0",
-    "ISC",
-    "MIT",
-    "MPL-2.0",  # file by file, no claim on the program that uses it
-    "PSF-2.0",
-    "Unlicense",
-    "Zlib",
-}
-
-# How metadata older than SPDX expressions spells the licences above.
-CLASSIFIERS = {
-    "3-Clause BSD License": "BSD-3-Clause",
-    "License :: OSI Approved :: Apache Software License": "Apache-2.0",
-    "License :: OSI Approved :: BSD License": "BSD-3-Clause",
-    "License :: OSI Approved :: ISC License (ISCL)": "ISC",
-    "License :: OSI Approved :: MIT License": "MIT",
-    "License :: OSI Approved :: Mozilla Public License 2.0 (MPL 2.0)": "MPL-2.0",
-    "License :: OSI Approved :: Python Software Foundation License": "PSF-2.0",
 }
 
 
@@ -107,55 +83,16 @@ def test_no_addresses_or_paths_of_one_machine(repository: Path) -> None:
     assert not found, "\n".join(found)
 
 
-def test_every_requirement_is_pinned(repository: Path, project: dict[str, Any]) -> None:
-    lines = (repository / "constraints.txt").read_text("utf-8").splitlines()
-    pins = [line for line in lines if line and not line.startswith("#")]
-    malformed = [pin for pin in pins if not re.fullmatch(r"[A-Za-z0-9._-]+==[0-9][\w.!]*", pin)]
-    assert not malformed
-    pinned = {canonicalize_name(pin.split("==")[0]): pin.split("==")[1] for pin in pins}
-    for line in project["dependencies"] + project["optional-dependencies"]["dev"]:
-        requirement = Requirement(line)
-        version = pinned.get(canonicalize_name(requirement.name))
-        assert version is not None, f"{requirement.name} is not in constraints.txt"
-        assert requirement.specifier.contains(version), f"{line} against {version}"
-
-
 def core_distributions(project: dict[str, Any]) -> dict[str, metadata.Distribution]:
     """Everything that `pip install dialens` brings here, found by following the requirements."""
-    found: dict[str, metadata.Distribution] = {}
-    waiting = [Requirement(line) for line in project["dependencies"]]
-    while waiting:
-        requirement = waiting.pop()
-        if canonicalize_name(requirement.name) in found:
-            continue
-        distribution = metadata.distribution(requirement.name)
-        found[canonicalize_name(requirement.name)] = distribution
-        for line in distribution.requires or ():
-            needed = Requirement(line)
-            extras = requirement.extras or {""}
-            if needed.marker is None or any(needed.marker.evaluate({"extra": e}) for e in extras):
-                waiting.append(needed)
-    return found
+    there = installed()
+    found = reached(there, [Requirement(line) for line in project["dependencies"]])
+    return {name: there[name] for name in found}
 
 
 def test_core_is_lean(project: dict[str, Any]) -> None:
     heavy = {"pydantic", "pyarrow", "pandas", "torch", "transformers"}
     assert heavy.isdisjoint(core_distributions(project))
-
-
-def declared_licence(about: metadata.PackageMetadata) -> str:
-    """The licence as an SPDX expression, from the best field there is.
-
-    The free-text `License` field counts only as a short name: some packages put the licences
-    of the compiler runtime they bundle into it, which says nothing about the package.
-    """
-    if "License-Expression" in about:
-        return about["License-Expression"]
-    classifiers = [c for c in about.get_all("Classifier") or () if c.startswith("License ::")]
-    if classifiers:
-        return " AND ".join(CLASSIFIERS.get(name, name) for name in classifiers)
-    text = about["License"].strip() if "License" in about else ""
-    return CLASSIFIERS.get(text, text) if text and "\n" not in text else "none declared"
 
 
 def is_permissive(expression: str) -> bool:
@@ -222,14 +159,23 @@ def test_wheel_holds_the_whole_package(repository: Path, tmp_path: Path) -> None
 
 
 @pytest.mark.slow
-def test_two_wheels_in_a_new_environment(repository: Path, tmp_path: Path) -> None:
-    """As on the day it is published: `pip install dialens`, then the larger models."""
+def test_three_wheels_in_a_new_environment(repository: Path, tmp_path: Path) -> None:
+    """As on the day it is published: `pip install dialens`, then the packages beside it."""
     wheels = {}
-    for name, source in (("dialens", "."), ("dialens_models", "packages/dialens-models")):
+    for name in ("dialens", "dialens-models", "dialens-traits"):
+        source = "." if name == "dialens" else f"packages/{name}"
         command = ["-m", "build", "--wheel", "--no-isolation", "--outdir", tmp_path / name, source]
         run_in(repository, sys.executable, *command)
         (wheels[name],) = (tmp_path / name).glob("*.whl")
         assert wheels[name].stat().st_size < 100_000_000, "an index takes no larger file"
+        stated = "LicenseRef-dialens-traits-research" if name == "dialens-traits" else "Apache-2.0"
+        held = zipfile.ZipFile(wheels[name])
+        (about,) = (file for file in held.namelist() if file.endswith(".dist-info/METADATA"))
+        assert f"License-Expression: {stated}\n" in held.read(about).decode()
+        terms = [file for file in held.namelist() if "/licenses/" in file]
+        assert {file.rsplit("/", 1)[1] for file in terms} == {"LICENSE", "NOTICE"}
+        traits = {file.split("/")[-2] for file in held.namelist() if "/traits_" in file}
+        assert len(traits) == {"dialens": 1, "dialens-models": 0, "dialens-traits": 6}[name]
     run_in(tmp_path, sys.executable, "-m", "venv", "new")
     python, dialens = tmp_path / "new/bin/python", tmp_path / "new/bin/dialens"
     constraints = repository / "constraints.txt"
@@ -245,10 +191,23 @@ def test_two_wheels_in_a_new_environment(repository: Path, tmp_path: Path) -> No
     pl.DataFrame({"model": ["a", "b"] * 6, "messages": [rows] * 12}).write_parquet(chats)
     first = run_in(tmp_path, dialens, "score", chats, "-o", "first")
     assert "pip install dialens-models" in first
+    assert first.count("pip install dialens-traits") == 1
     assert "base" not in run_in(tmp_path, dialens, "models")
-    run_in(tmp_path, python, "-m", "pip", "install", "-q", "--no-deps", wheels["dialens_models"])
+    agents = pl.scan_parquet(tmp_path / "first/scores.parquet").filter(pl.col("level") == "agent")
+    scored = agents.filter(pl.col("metric").is_in(["agreeableness", "state_empathy"])).collect()
+    by_metric = {name: scored.filter(metric=name) for name in scored["metric"].unique()}
+    assert by_metric["state_empathy"]["value"].null_count() == 0
+    assert by_metric["agreeableness"]["value"].null_count() == 2
+    assert "pip install dialens-traits" in by_metric["agreeableness"]["reason"][0]
+    beside = [wheels["dialens-models"], wheels["dialens-traits"]]
+    run_in(tmp_path, python, "-m", "pip", "install", "-q", "--no-deps", *beside)
     second = run_in(tmp_path, dialens, "score", chats, "-o", "second", "--models", "base")
-    assert "pip install dialens-models" not in second
+    assert "pip install" not in second
+    values = pl.read_parquet(tmp_path / "second/scores.parquet").filter(
+        level="agent", metric="agreeableness"
+    )["value"]
+    assert values.null_count() == 0
+    assert "for research only" in (tmp_path / "second/report.html").read_text("utf-8")
     assert "engagement" in run_in(tmp_path, dialens, "compare", "second").lower()
 
 

@@ -10,7 +10,7 @@ from typer.testing import CliRunner, Result
 
 from dialens.base import DialensError
 from dialens.cli._models import models
-from dialens.models import PACKAGED, catalogue
+from dialens.models import catalogue, shipped_folder
 
 
 def run(*arguments: object, columns: int = 140) -> Result:
@@ -24,7 +24,7 @@ def run(*arguments: object, columns: int = 140) -> Result:
 def own(tmp_path: Path) -> Path:
     """A folder of two models that may be spoilt."""
     for name in ("topics", "traits_agreeableness"):
-        shutil.copytree(PACKAGED / name, tmp_path / "own" / name)
+        shutil.copytree(shipped_folder(name), tmp_path / "own" / name)
     return tmp_path / "own"
 
 
@@ -119,7 +119,18 @@ def test_json_says_everything() -> None:
     assert one["headline"]["n"] == 528
     assert one["research_grade"] is True
     assert one["missing"] == []
-    assert one["size"] == (PACKAGED / "traits_agreeableness/model.npz").stat().st_size
+    assert one["size"] == (shipped_folder("traits_agreeableness") / "model.npz").stat().st_size
+
+
+@pytest.mark.usefixtures("without_traits")
+def test_what_is_not_installed_is_told() -> None:
+    ran = run()
+    assert (
+        "Not installed: most traits, for research only (pip install dialens-traits)." in ran.output
+    )
+    assert "Verified: all" in ran.output
+    ran = run("agreeableness")
+    assert "Not installed: most traits" in str(ran.exception)
 
 
 def test_help_has_examples() -> None:

@@ -14,7 +14,17 @@ from scipy import stats
 
 from dialens.base import DialensError
 from dialens.corpus import Corpus, Dialogue
-from dialens.metrics import Resources, ScorerSet, Scores, ScoringPlan, forecast, make_plan, score
+from dialens.metrics import (
+    ModelChoice,
+    Resources,
+    ScorerContext,
+    ScorerSet,
+    Scores,
+    ScoringPlan,
+    forecast,
+    make_plan,
+    score,
+)
 from dialens.metrics._encoders import encoders_of
 from dialens.metrics.families import LABELS
 from dialens.models import Model, load
@@ -26,6 +36,17 @@ from tests.metrics.model_talks import TALKS, groups, said, same, values
 from tests.metrics.tiny_models import make_model, tiny_folder, tiny_resources, tiny_scorers
 
 TASKS = ("emotion", "toxicity", "engagement", "relevance")
+KIND = TraitModel(
+    "kindness",
+    pl.Series(["love", "hate"]),
+    np.ones(2),
+    np.array([1.0, -1.0]),
+    1,
+    np.zeros(0),
+    np.zeros(0),
+    np.zeros(0),
+    3.0,
+)
 UNKNOWN = " qqzzqq qqzzqq qqzzqq "  # keeps n-grams from crossing turns; no model knows it
 
 
@@ -236,9 +257,34 @@ def test_an_empty_installation_says_what_is_missing(tmp_path: Path) -> None:
     rows = made.table.filter(pl.col("level") == "turn").collect()
     by_metric = {name: rows.filter(metric=name)["reason"][0] for name in made.signatures}
     assert "no model for emotion is installed" in by_metric["emotion_joy"]
-    assert "no model for openness" in by_metric["openness"]
+    assert by_metric["openness"].startswith("there is no model of it in ")
     assert by_metric["length"] is None
     assert made.signatures["emotion_joy"] == "emotion_joy|v2|model:none"
+
+
+@pytest.mark.usefixtures("without_traits")
+def test_without_the_research_models_traits_say_how_to_get_them(tmp_path: Path) -> None:
+    traits = ["agreeableness", "openness", "state_empathy", "length"]
+    told = forecast(Corpus.of(TALKS), make_plan(traits, Resources()))
+    assert told is not None
+    absent = "the trait models, for research only, are not installed (pip install dialens-traits)"
+    assert told.lines()[-1] == f"No values for agreeableness and openness: {absent}."
+    made = score(Corpus.of(TALKS), metrics=traits)
+    rows = made.table.filter(pl.col("level") == "agent").collect()
+    for name in ("agreeableness", "openness"):
+        assert rows.filter(metric=name)["value"].null_count() == rows.filter(metric=name).height
+        assert rows.filter(metric=name)["reason"].str.starts_with(absent).all()
+        assert made.signatures[name].endswith("|model:none")
+    for name in ("state_empathy", "length"):
+        assert rows.filter(metric=name)["value"].count() > 0
+    save_trait(KIND, tmp_path)
+    own = ScorerSet(ScorerContext(models=ModelChoice(own={"agreeableness": tmp_path})))
+    made = score(Corpus.of(TALKS), metrics=["agreeableness"], resources=Resources(scorers=own))
+    assert "kindness@" in made.signatures["agreeableness"]
+    with pytest.raises(
+        DialensError, match=r"Others, for research only: pip install dialens-traits"
+    ):
+        load_trait("agreeableness")
 
 
 def test_models_of_ones_own(tmp_path: Path) -> None:
@@ -246,18 +292,7 @@ def test_models_of_ones_own(tmp_path: Path) -> None:
     two = make_model(
         tmp_path / "two", {"insults": ["fine", "bad"]}, {}, seed=6, activation="softmax"
     )
-    kind = TraitModel(
-        "kindness",
-        pl.Series(["love", "hate"]),
-        np.ones(2),
-        np.array([1.0, -1.0]),
-        1,
-        np.zeros(0),
-        np.zeros(0),
-        np.zeros(0),
-        3.0,
-    )
-    save_trait(kind, tmp_path / "kind")
+    save_trait(KIND, tmp_path / "kind")
     own = {"emotion": few, "toxicity": two, "agreeableness": tmp_path / "kind"}
     resources = tiny_resources(own=own)
     made = score(

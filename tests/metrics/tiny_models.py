@@ -1,7 +1,7 @@
 """Tiny encoders with random weights, exported like those that ship: for what depends on no meaning.
 
 `small` reads texts (emotion, toxicity, empathy) and pairs (engagement), `base` pairs (engagement,
-relevance) with a formula. The trait models beside them are the shipped ones.
+relevance) with a formula. The trait models beside them are those installed.
 """
 
 import json
@@ -18,7 +18,7 @@ from safetensors.numpy import save_file
 
 from dialens.metrics import ModelChoice, Resources, ScorerContext, ScorerSet
 from dialens.metrics.families import LABELS
-from dialens.models import PACKAGED
+from dialens.models import shipped_places
 from dialens.models.training import export
 from dialens.models.training._shape import Shape
 from tests.metrics.strategies import WORDS
@@ -45,7 +45,7 @@ def tiny_folder() -> Path:
     )
     add_facts(small, default_for=["emotion", "toxicity", "empathy"])
     add_facts(base, default_for=["engagement", "relevance"], engagement_formula=FORMULA)
-    for traits in PACKAGED.glob("traits_*"):
+    for traits in (model for place in shipped_places() for model in place.glob("traits_*")):
         (folder / traits.name).symlink_to(traits)
     return folder
 

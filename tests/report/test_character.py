@@ -86,6 +86,28 @@ def test_the_shipped_traits_say_what_their_models_are_worth(make: Make) -> None:
     assert data
     places = [place for place in json.loads(data[1])["figures"] if place.startswith("trait-")]
     assert len(places) == 7
+    terms = (
+        "Agreeableness, openness, conscientiousness, extraversion, neuroticism and empathic "
+        "concern (writing style): for research only, not for products. The models were fitted on "
+        "answers that the WASSA shared tasks gave out under no open licence"
+    )
+    assert terms in page
+    assert "pip install dialens-traits" not in page
+
+
+@pytest.mark.usefixtures("without_traits")
+def test_without_the_research_models_the_report_says_so(make: Make) -> None:
+    page = make(two_agents(), metrics=[*TRAITS, "length"]).path.read_text()
+    absent = (
+        "neuroticism and empathic concern (writing style): no values. The models, for research "
+        "only, are not installed (pip install dialens-traits)."
+    )
+    assert absent in page
+    assert "not for products" not in page
+    places = set(re.findall(r'data-figure="(trait-[a-z_]+)"', page))
+    assert places == {"trait-state_empathy"}
+    assert page.count("Most of these models are a package of their own, for research only") == 2
+    assert "Score with all levels" not in page
 
 
 def test_without_traits_there_is_no_such_section(make: Make) -> None:

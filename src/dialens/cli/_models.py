@@ -10,11 +10,21 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from dialens.base import DialensError, Estimate, did_you_mean
+from dialens.base import DialensError, Estimate, did_you_mean, listed
 from dialens.cli._completion import model_names
 from dialens.cli._options import shown
 from dialens.cli._terminal import marked_console, plain_table
-from dialens.models import Catalogue, CatalogueEntry, FileCheck, catalogue, is_shipped
+from dialens.models import (
+    GET_LARGER,
+    GET_TRAITS,
+    Catalogue,
+    CatalogueEntry,
+    FileCheck,
+    catalogue,
+    has_larger_models,
+    has_trait_models,
+    is_shipped,
+)
 from dialens.models import verify as verify_files
 
 _LOADED_BY = {
@@ -59,10 +69,10 @@ def models(
       dialens models agreeableness
       dialens models my/folder --json
     """
-    listed, chosen, checks = _find(name)
+    found, chosen, checks = _find(name)
     if as_json:
-        print(json.dumps(_plain(chosen, listed, checks), indent=2, ensure_ascii=False))
-    elif name is not None and len(listed.folders) == 1 and chosen:
+        print(json.dumps(_plain(chosen, found, checks), indent=2, ensure_ascii=False))
+    elif name is not None and len(found.folders) == 1 and chosen:
         for entry in chosen:
             _print_card(entry, checks)
     else:
@@ -78,11 +88,11 @@ def models(
 
 def _find(name: str | None) -> tuple[Catalogue, list[CatalogueEntry], list[FileCheck]]:
     """The catalogue, what was asked for in it, and the checks of the files of that."""
-    listed = catalogue()
+    known = catalogue()
     if name is None:
-        return listed, list(listed.entries), verify_files()
-    chosen = [entry for entry in listed.entries if name in _names(entry)]
-    broken = {place: why for place, why in listed.unreadable.items() if name == place.name}
+        return known, list(known.entries), verify_files()
+    chosen = [entry for entry in known.entries if name in _names(entry)]
+    broken = {place: why for place, why in known.unreadable.items() if name == place.name}
     if chosen or broken:
         folders = {*(entry.folder for entry in chosen), *broken}
         checks = [check for check in verify_files() if check.folder in folders]
@@ -91,11 +101,18 @@ def _find(name: str | None) -> tuple[Catalogue, list[CatalogueEntry], list[FileC
     if folder.is_dir():
         own = catalogue(folder)
         return own, list(own.entries), verify_files(folder)
-    names = [entry.name for entry in listed.entries]
+    names = [entry.name for entry in known.entries]
     raise DialensError(
         f"There is no model {name!r}, and no such folder. {did_you_mean(name, names)}"
-        f"Models: {', '.join(names)}."
+        f"Models: {', '.join(names)}. {_not_installed()}".rstrip()
     )
+
+
+def _not_installed() -> str:
+    """Which packages hold more models; empty where all are installed."""
+    more = [] if has_larger_models() else [f"the larger ones ({GET_LARGER})"]
+    more += [] if has_trait_models() else [f"most traits, for research only ({GET_TRAITS})"]
+    return f"Not installed: {listed(more)}." if more else ""
 
 
 def _names(entry: CatalogueEntry) -> set[str]:
@@ -135,6 +152,8 @@ def _print_list(entries: list[CatalogueEntry], checks: list[FileCheck]) -> None:
     for each in dict.fromkeys(entry.kind for entry in entries):
         first = next(entry for entry in entries if entry.kind == each)
         print(f"  {_loaded_by(first)}")
+    if any(is_shipped(entry.folder) for entry in entries) and _not_installed():
+        print(_not_installed())
 
 
 def _is_choice(entry: CatalogueEntry, entries: list[CatalogueEntry]) -> bool:
@@ -269,7 +288,7 @@ def _print_verdict(checks: list[FileCheck], problems: list[FileCheck]) -> None:
 
 
 def _plain(
-    entries: list[CatalogueEntry], listed: Catalogue, checks: list[FileCheck]
+    entries: list[CatalogueEntry], found: Catalogue, checks: list[FileCheck]
 ) -> dict[str, Any]:
     def facts(entry: CatalogueEntry) -> dict[str, Any]:
         return {
@@ -297,7 +316,7 @@ def _plain(
 
     return {
         "models": [facts(entry) for entry in entries],
-        "unreadable": {place.name: why for place, why in listed.unreadable.items()},
+        "unreadable": {place.name: why for place, why in found.unreadable.items()},
         "files": [
             {"model": check.folder.name, "file": check.file, "problem": check.problem}
             for check in checks

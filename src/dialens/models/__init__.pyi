@@ -35,8 +35,10 @@ from ._inputs import TextInput, make_plain, special_tokens
 from ._likelihood import LanguageModel
 from ._places import (
     GET_LARGER,
+    GET_TRAITS,
     PACKAGED,
     has_larger_models,
+    has_trait_models,
     is_shipped,
     shipped_folder,
     shipped_places,
@@ -50,6 +52,7 @@ __all__ = [
     "ENGAGING",
     "FORMULA",
     "GET_LARGER",
+    "GET_TRAITS",
     "LOGITS",
     "PACKAGED",
     "PICKLED_WEIGHTS",
@@ -83,6 +86,7 @@ __all__ = [
     "context",
     "has_larger_models",
     "has_tokenizer",
+    "has_trait_models",
     "is_shipped",
     "largest",
     "length_sorted",

@@ -1,6 +1,8 @@
-"""Where the models that ship lie: in this package, and in `dialens-models` if it is installed.
+"""Where the models that ship lie: in this package, and in those beside it that are installed.
 
-An index takes files of up to 100 MB, so the larger encoders are a package of their own.
+An index takes files of up to 100 MB, so the larger encoders are a package of their own,
+`dialens-models`. Six trait models were fitted on data whose terms allow research only; they are the
+package `dialens-traits`, so that nobody gets them unasked with what is Apache-2.0.
 """
 
 from functools import cache
@@ -12,9 +14,12 @@ PACKAGED: Final = Path(__file__).parent / "data"
 """The models that every installation has."""
 
 GET_LARGER: Final = "pip install dialens-models"
-"""How to get the others."""
+"""How to get the larger encoders."""
 
-_LARGER = "dialens_models"
+GET_TRAITS: Final = "pip install dialens-traits"
+"""How to get the trait models that are for research only."""
+
+_LARGER, _TRAITS = "dialens_models", "dialens_traits"
 
 
 @cache
@@ -25,14 +30,24 @@ def shipped_places() -> tuple[Path, ...]:
         >>> (PACKAGED / "small").parent in shipped_places()
         True
     """
-    larger = find_spec(_LARGER)
-    found = larger.submodule_search_locations if larger else None
-    return (PACKAGED, *(Path(place) for place in found or ()))
+    return (PACKAGED, *_installed(_LARGER), *_installed(_TRAITS))
 
 
 def has_larger_models() -> bool:
     """Whether the package with the larger models is installed."""
-    return len(shipped_places()) > 1
+    return bool(_installed(_LARGER))
+
+
+def has_trait_models() -> bool:
+    """Whether the package with the trait models for research is installed."""
+    return bool(_installed(_TRAITS))
+
+
+@cache
+def _installed(package: str) -> tuple[Path, ...]:
+    spec = find_spec(package)
+    found = spec.submodule_search_locations if spec else None
+    return tuple(Path(place) for place in found or ())
 
 
 def shipped_folder(name: str) -> Path | None:

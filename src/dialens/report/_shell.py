@@ -70,9 +70,10 @@ def script_json(data: Any) -> str:
 
 @cache
 def _charting() -> str:
-    """Vega, Vega-Lite and Vega-Embed in one script."""
+    """Vega, Vega-Lite and Vega-Embed in one script, with their licence, which the bundle lacks."""
     bundle: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
-    return bundle.replace("</script", "<\\/script").replace("<!--", "<\\!--")
+    code = bundle.replace("</script", "<\\/script").replace("<!--", "<\\!--")
+    return _asset("vega.txt") + code
 
 
 @cache

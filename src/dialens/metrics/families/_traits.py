@@ -1,4 +1,7 @@
-"""Traits: personality and empathy as the agent's words tell them, by linear models that ship.
+"""Traits: personality and empathy as the agent's words tell them, by linear models.
+
+Most of these models are in the package `dialens-traits`, since the data that they were fitted on
+are for research only; without it their metrics are missing, and say so.
 
 A turn is scored by its own text, a dialogue by the text of all the agent's turns together: the
 models are fitted on the pooled text of people, and their features (tf–idf of unit length, cut topic
@@ -18,25 +21,30 @@ import numpy as np
 from dialens.base import DialensError
 from dialens.metrics._batch import Ints, TurnBatch
 from dialens.metrics._encoders import UNKNOWN
-from dialens.metrics._family import Family, Output, ScorerContext
+from dialens.metrics._family import Family, NotReadyError, Output, ScorerContext
 from dialens.metrics._family_cards import cards_of
 from dialens.metrics._features import quantised
 from dialens.metrics._model_choice import TRAITS
 from dialens.metrics._state import Floats
 from dialens.metrics.families._trait_counts import TraitScorer, check_together, members
-from dialens.models import PACKAGED
+from dialens.models import GET_TRAITS, shipped_folder
 from dialens.models.traits import MODEL_FILE, TraitModel, load
 from dialens.text import VERSION
 
 _GIORGI = "Giorgi et al. 2023, arXiv:2305.14757"
-_LICENCE = "trained on research data, see `dialens models`"
+_OPEN = "model fitted on Empathic Reactions (CC BY 4.0): Apache-2.0"
+_RESEARCH = (
+    "model of dialens-traits: research use only (LicenseRef-dialens-traits-research), as the WASSA "
+    "data it was fitted on"
+)
+_STATE = "state_empathy"
 _EMPATHY = {
     "empathic_concern": "Empathic concern (Interpersonal Reactivity Index, 1 to 5)",
-    "state_empathy": "Empathy felt while writing (Batson's scale, 1 to 7)",
+    _STATE: "Empathy felt while writing (Batson's scale, 1 to 7)",
 }
 _LABELS = {
     "empathic_concern": "Empathic concern (writing style)",
-    "state_empathy": "State empathy (writing style)",
+    _STATE: "State empathy (writing style)",
 }
 """What a reply says to a feeling is the metric `empathy`; these say whose writing it resembles."""
 _HEADLINES = {"agreeableness": 3}
@@ -48,7 +56,7 @@ _HIGHER = {
     "extraversion": "writes like more extraverted people",
     "neuroticism": "writes like more neurotic people",
     "empathic_concern": "writes like people with more empathic concern",
-    "state_empathy": "writes like people who feel more empathy at the moment",
+    _STATE: "writes like people who feel more empathy at the moment",
 }
 
 
@@ -126,18 +134,43 @@ def open_scorer(trait: str, context: ScorerContext) -> TraitOfWords:
 
 
 def _folder(trait: str, context: ScorerContext) -> Path:
-    choice = context.models
-    holder = choice.folder or PACKAGED
-    place = Path(choice.own.get(trait, holder / f"traits_{trait}"))
-    shipped = holder / f"traits_{place}"
-    if not place.is_dir() and shipped.is_dir():
-        return shipped
+    own = context.models.own.get(trait)
+    named = _named(trait if own is None else str(own), context)
+    if own is None:
+        if named is None:
+            raise NotReadyError(_absent(context))
+        return named
+    place = Path(own)
+    if not place.is_dir() and named is not None:
+        return named
     if not (place / "card.json").is_file():
         raise DialensError(
-            f"no model for {trait} in {place} (install dialens again, or fit one of your own "
-            f"with `dialens traits fit` and give it with --model {trait}=FOLDER)"
+            f"no model for {trait} in {place} (fit one of your own with `dialens traits fit` and "
+            f"give it with --model {trait}=FOLDER)"
         )
     return place
+
+
+def _named(trait: str, context: ScorerContext) -> Path | None:
+    """The folder of a trait's model among those that a run may use."""
+    holder = context.models.folder
+    if holder is None:
+        return shipped_folder(f"traits_{trait}")
+    place = holder / f"traits_{trait}"
+    return place if place.is_dir() else None
+
+
+def _absent(context: ScorerContext) -> str:
+    """Why a trait has no model, the same for all traits, so that one sentence says it."""
+    if context.models.folder is not None:
+        return f"there is no model of it in {context.models.folder}"
+    return f"the trait models, for research only, are not installed ({GET_TRAITS})"
+
+
+def ready(trait: str, context: ScorerContext) -> str | None:
+    """What is missing: the package with the trait models, or nothing."""
+    there = trait in context.models.own or _named(trait, context) is not None
+    return None if there else _absent(context)
 
 
 def _family(trait: str) -> Family:
@@ -149,19 +182,20 @@ def _family(trait: str) -> Family:
         label=_LABELS.get(trait, ""),
         higher_reads=_HIGHER[trait],
         headline=_HEADLINES.get(trait),
-        describes="momentary trait" if trait == "state_empathy" else "trait",
+        describes="momentary trait" if trait == _STATE else "trait",
     )
     return Family(
         name=trait,
         outputs=(output,),
         open=partial(open_scorer, trait),
+        ready=partial(ready, trait),
         needs=("model",),
         kind="words",
         reads=(),
         reasons={"value": UNKNOWN},
         whole=True,
         citation=_GIORGI,
-        licence=_LICENCE,
+        licence=_OPEN if trait == _STATE else _RESEARCH,
         groups=("giorgi2023",) if trait in _OF_THE_PAPER else (),
         side="psychological",
         listed="personality",

@@ -30,7 +30,7 @@ from scipy import sparse
 from dialens.base import DialensError, atomic_file, did_you_mean, sha256_file
 from dialens.models import topics as topic_tables
 from dialens.models._card import check_trait_card
-from dialens.models._places import PACKAGED
+from dialens.models._places import GET_TRAITS, has_trait_models, shipped_folder, shipped_places
 from dialens.models.topics import (
     CARD_FILE,
     Texts,
@@ -211,8 +211,9 @@ def load(path: str | Path, *, topics: TopicTable | None = None) -> TraitModel:
     """Load a model.
 
     Args:
-        path: A folder written by :func:`save`, or the name of a model that comes with the package
-            (``agreeableness``; write ``./agreeableness`` for a folder of that name).
+        path: A folder written by :func:`save`, or the name of a model that is installed
+            (``state_empathy``; write ``./state_empathy`` for a folder of that name). Most are in
+            the package ``dialens-traits``, for research only.
         topics: The topic table the model was fitted with; by default the file that the card names,
             or the table that ships.
 
@@ -220,17 +221,18 @@ def load(path: str | Path, *, topics: TopicTable | None = None) -> TraitModel:
         DialensError: There is no such model, it is damaged, or it needs another topic table.
 
     Examples:
-        >>> np.isnan(load("agreeableness").predict(["I love to help.", "Qzx"])).tolist()
+        >>> np.isnan(load("state_empathy").predict(["I love to help.", "Qzx"])).tolist()
         [False, True]
     """
     folder = Path(path)
     names = shipped()
     if isinstance(path, str) and path in names:
-        folder = PACKAGED / f"traits_{path}"
+        folder = shipped_folder(f"traits_{path}") or folder
     if not folder.is_dir():
+        others = "" if has_trait_models() else f" Others, for research only: {GET_TRAITS}."
         raise DialensError(
             f"there is no trait model {str(path)!r}: neither a folder nor one of "
-            f"{', '.join(names)}. {did_you_mean(str(path), names)}".rstrip()
+            f"{', '.join(names)}.{others} {did_you_mean(str(path), names)}".rstrip()
         )
     file = folder / MODEL_FILE
     card = checked_card(folder, file)
@@ -259,15 +261,14 @@ def load(path: str | Path, *, topics: TopicTable | None = None) -> TraitModel:
 
 
 def shipped() -> list[str]:
-    """Return the names of the trait models that come with the package.
+    """Return the names of the trait models that are installed, with dialens or beside it.
 
     Examples:
-        >>> "openness" in shipped()
+        >>> "state_empathy" in shipped()
         True
     """
-    return sorted(
-        one.parent.name[len("traits_") :] for one in PACKAGED.glob(f"traits_*/{CARD_FILE}")
-    )
+    cards = (card for place in shipped_places() for card in place.glob(f"traits_*/{CARD_FILE}"))
+    return sorted({card.parent.name[len("traits_") :] for card in cards})
 
 
 def _fitting_table(

@@ -10,6 +10,7 @@ import polars as pl
 from dialens.analysis.profiles import TraitProfile, systems_apart, trait_profile, wholes
 from dialens.base import capitalised, counted, interval, listed, number, p_value
 from dialens.metrics import MetricCard, Scores
+from dialens.models import GET_TRAITS, has_trait_models
 from dialens.models import traits as trait_models
 from dialens.report._charts import Chart
 from dialens.report._digest import Digest
@@ -110,7 +111,10 @@ def character(
         sound,
         doubtful,
         capitalised(listed([card.label.lower() for card in doubtful])),
-        _caution(digest, profile, graded=any(card.grade for _, card in cards)),
+        [
+            *_caution(digest, profile, graded=any(card.grade for _, card in cards)),
+            *_terms(digest, scores, profile.traits, [trait for trait, _ in cards]),
+        ],
         charts,
     )
 
@@ -280,3 +284,33 @@ def _caution(digest: Digest, profile: TraitProfile, *, graded: bool) -> list[str
             "a few hundred, so single dialogues are noisy, and that alone holds stability down."
         )
     return parts
+
+
+def _terms(
+    digest: Digest, scores: Scores, traits: Sequence[str], valued: Sequence[str]
+) -> list[str]:
+    """What may be done with the models of these traits, and which of them are not installed."""
+    parts = []
+    research = [trait for trait in valued if _for_research(trait, scores.signatures[trait])]
+    if research:
+        parts.append(
+            f"{capitalised(_names(digest, research))}: for research only, not for products. The "
+            "models were fitted on answers that the WASSA shared tasks gave out under no open "
+            "licence, and are a package of their own for that reason, dialens-traits."
+        )
+    absent = [trait for trait in traits if trait not in valued]
+    if absent and not has_trait_models():
+        parts.append(
+            f"{capitalised(_names(digest, absent))}: no values. The models, for research only, are "
+            f"not installed ({GET_TRAITS})."
+        )
+    return parts
+
+
+def _for_research(trait: str, signature: str) -> bool:
+    """Whether the score comes from a model that is installed and for research only."""
+    if trait not in trait_models.shipped():
+        return False
+    card = trait_models.load(trait).card
+    own = card["files"][trait_models.MODEL_FILE][:8]
+    return bool(card.get("research_grade")) and own in signature

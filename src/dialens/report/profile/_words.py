@@ -6,6 +6,7 @@ from enum import Enum
 
 from dialens.analysis.profiles import Difference, Matching, Movement, Stability
 from dialens.base import number
+from dialens.models import GET_TRAITS
 from dialens.report._charts import Chart
 from dialens.report._digest import Digest
 
@@ -34,7 +35,8 @@ _VERDICTS: Mapping[Enum, tuple[str, str]] = {
 
 NO_TRAITS = (
     "No trait was scored with a model that is better than chance. Personality and empathy come "
-    "from models: score with --models default, and with the family personality."
+    "from models: score with --models default, and with the family personality. Most of these "
+    f"models are a package of their own, for research only ({GET_TRAITS})."
 )
 _REASONS: Mapping[Enum, str] = {
     Difference.NO_TRAIT: NO_TRAITS,
