@@ -1,3 +1,4 @@
+from ._limits import MOST_CONNECTIONS
 from ._preview_app import StudyPreview, study_preview
 from ._preview_serving import serve_preview
 from ._root_path import root_path
@@ -8,6 +9,7 @@ from ._study_app import study_app
 from ._talking_agents import open_agents
 
 __all__ = [
+    "MOST_CONNECTIONS",
     "Index",
     "ServedStudy",
     "Site",

@@ -48,6 +48,11 @@ def login_routes(place: LoginPlace) -> APIRouter:
     router = APIRouter(prefix=HOME, include_in_schema=False)
     LoggedIn = Annotated[Login, Depends(login_of(place))]
 
+    @router.get("/")
+    @router.get("/login/")
+    def without_slash() -> Response:
+        return RedirectResponse(f"{place.cookies.root}{HOME}", 307)
+
     @router.get("/login")
     def login_page(request: Request) -> Response:
         return _login_page(place, request)

@@ -137,11 +137,15 @@ def _routes(site: Site) -> tuple[BaseRoute, ...]:
 
 def _index_app(index: Index) -> FastAPI:
     app = FastAPI(
-        docs_url=None, redoc_url=None, openapi_url=None, dependencies=[Depends(not_refused)]
+        docs_url=None,
+        redoc_url=None,
+        openapi_url=None,
+        redirect_slashes=False,
+        dependencies=[Depends(not_refused)],
     )
     app.include_router(login_routes(index))
     _add_pages(app, index)
-    add_health(app, [site.store for site in index.sites], {})
+    add_health(app, [site.store for site in index.sites])
     add_assets(app)
     _add_handlers(app, index)
     app.add_middleware(Guard, headers=security_headers())

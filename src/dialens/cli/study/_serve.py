@@ -1,5 +1,6 @@
 """`dialens study serve`: a study in the browser."""
 
+import ipaddress
 import os
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
@@ -87,12 +88,14 @@ def serve(
     if len(loaded) > 1:
         check_names([one.name for one in loaded])
 
-    def say_where(listening_at: int) -> None:
+    def say_where(listening_at: int, most: int) -> None:
         shown = f"[{host}]" if ":" in host else host
         address = f"http://{'127.0.0.1' if host in _EVERYWHERE else shown}:{listening_at}{below}"
         _say_addresses(loaded, address)
         if made_up:
             print(f"  password      {password}")
+        for line in _cautions(host, proxy, most):
+            print(f"! {line}")
         print("Stop with Ctrl-C; nothing is lost.", flush=True)
 
     run(
@@ -106,6 +109,30 @@ def serve(
         quiet=not log,
         on_listening=say_where,
     )
+
+
+def _cautions(host: str, proxy: str | None, most: int) -> Iterator[str]:
+    """What a researcher should know of the server before it is open to others."""
+    from dialens.web import MOST_CONNECTIONS
+
+    if proxy is None and not _is_loopback(host):
+        yield (
+            "Other machines reach this server without encryption: password, cookies and answers "
+            "can be read on the way. Put a proxy with TLS in front, and name it: --proxy ADDRESS."
+        )
+    if most < MOST_CONNECTIONS:
+        yield (
+            f"The limit on open files leaves room for {most:,} connections a process; raise it "
+            f"(ulimit -n, or LimitNOFILE= in a service) for {MOST_CONNECTIONS:,}."
+        )
+
+
+def _is_loopback(host: str) -> bool:
+    """Whether nobody but this machine reaches an address."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 def _say_addresses(studies: Sequence["Study"], address: str) -> None:

@@ -60,6 +60,7 @@ class Database:
             pool_size=1,  # another connection would be another database
             max_overflow=0,
             pool_timeout=_WAIT_S,
+            hide_parameters=True,
         )
         _prepare(engine)
         return cls(engine, threading.Lock())._upgraded()
@@ -191,7 +192,14 @@ def _sqlite(url: URL, *, create: bool) -> Engine:
         # Without a log beside it, which nobody could make, SQLite reads it only when told so.
         address = f"{path.resolve().as_uri()}?immutable=1"
         options = {"creator": lambda: sqlite3.connect(address, uri=True, check_same_thread=False)}
-    engine = create_engine(url, **options, pool_size=8, max_overflow=64, pool_timeout=_WAIT_S)
+    engine = create_engine(
+        url,
+        **options,
+        pool_size=8,
+        max_overflow=64,
+        pool_timeout=_WAIT_S,
+        hide_parameters=True,  # they are people's answers, and errors go into logs
+    )
     _prepare(engine)
     return engine
 

@@ -1,0 +1,200 @@
+"""What a review of the server found: each of these failed before."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import resource
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+from sqlalchemy import text
+from sqlalchemy.exc import DBAPIError
+
+from dialens.studies.store import Store
+from dialens.web import Site, study_app
+from dialens.web._logging import Seldom
+from dialens.web._serving import PatientProtocol
+from tests.web.conftest import PASSWORD, Make, Visit, running, tea
+from tests.web.servers import PATIENCE_S, free_port, wait_for, write_study
+
+FILES = 400
+"""The limit on open files that the flooded server is given."""
+
+
+@contextmanager
+def served(folder: Path, *options: str, files: int | None = None) -> Iterator[tuple[int, Path]]:
+    """`dialens study serve` with a log, and perhaps with few open files."""
+    port, log = free_port(), folder.parent / "server.log"
+
+    def limit() -> None:
+        if files is not None:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))
+
+    with log.open("wb") as file:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "dialens", "study", "serve", str(folder), *options]
+            + ["--port", str(port)],
+            env=os.environ | {"DIALENS_STUDY_PASSWORD": PASSWORD, "PYTHONUNBUFFERED": "1"},
+            stdout=file,
+            stderr=subprocess.STDOUT,
+            preexec_fn=limit,
+        )
+    try:
+        wait_for(port, lambda: process.poll() is None)
+        yield port, log
+    finally:
+        process.terminate()
+        assert process.wait(60) in (0, -signal.SIGKILL)
+
+
+@pytest.mark.slow
+def test_more_connections_than_open_files_do_not_take_the_server_down(tmp_path: Path) -> None:
+    """The limit is 400; 500 strangers connect and trickle. Before: no answer, megabytes of log."""
+    folder = write_study(tmp_path / "tea", tea())
+    with served(folder, files=FILES) as (port, log), ExitStack() as open_:
+        for _ in range(FILES + 100):
+            line = open_.enter_context(socket.create_connection(("127.0.0.1", port)))
+            try:
+                line.sendall(b"POST /begin HTTP/1.1\r\nHost: x\r\nContent-Length: 50\r\n\r\nt")
+            except (BrokenPipeError, ConnectionResetError):
+                continue  # hung up on: there was no room
+        until, status = time.monotonic() + PATIENCE_S, 0
+        while status != 200 and time.monotonic() < until:
+            try:
+                status = httpx.get(f"http://127.0.0.1:{port}/healthz", timeout=30).status_code
+            except httpx.TransportError:
+                time.sleep(0.2)
+        assert status == 200
+        said = log.read_text()
+    assert "out of system resource" not in said
+    assert re.search(r"room for \d+ connections a process", said)
+    assert len(said) < 200_000
+
+
+@pytest.mark.slow
+def test_workers_do_not_outlive_their_supervisor(tmp_path: Path) -> None:
+    folder = write_study(tmp_path / "tea", tea())
+    port = free_port()
+    command = ["study", "serve", str(folder), "--port", str(port), "--workers", "2"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "dialens", *command],
+        env=os.environ | {"DIALENS_STUDY_PASSWORD": PASSWORD},
+        stdout=subprocess.DEVNULL,
+    )
+    with process:
+        wait_for(port, lambda: process.poll() is None)
+        address = f"http://127.0.0.1:{port}/healthz"
+        assert httpx.get(address, timeout=PATIENCE_S).status_code == 200
+        process.kill()
+    until = time.monotonic() + PATIENCE_S
+    while time.monotonic() < until:
+        with socket.socket() as line:
+            if line.connect_ex(("127.0.0.1", port)) != 0:
+                return
+        time.sleep(0.2)
+    raise AssertionError("somebody still holds the port")
+
+
+@pytest.mark.slow
+def test_requests_are_logged_with_a_time_and_without_who_it_was(tmp_path: Path) -> None:
+    """And a wrong password is seen; being asked to stop is no failure (see `served`)."""
+    folder = write_study(tmp_path / "tea", tea())
+    with served(folder, "--log", "--host", "0.0.0.0") as (port, log):
+        address = f"http://127.0.0.1:{port}"
+        assert httpx.get(f"{address}/?PROLIFIC_PID=5f00bb").status_code == 200
+        wrong = {"authorization": "Bearer not the password"}
+        assert httpx.get(f"{address}/api/study", headers=wrong).status_code == 401
+        with socket.create_connection(("127.0.0.1", port)) as line:
+            line.sendall(
+                b"POST /begin HTTP/1.1\r\nHost: x\r\nContent-Length: 50\r\n"
+                b"Content-Type: application/x-www-form-urlencoded\r\n\r\nticket"
+            )
+        until = time.monotonic() + PATIENCE_S
+        while "POST /begin" not in log.read_text() and time.monotonic() < until:
+            time.sleep(0.05)
+        said = log.read_text()
+    assert re.search(r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} INFO GET / 200$", said, re.MULTILINE)
+    assert "5f00bb" not in said
+    assert re.search(r"WARNING A wrong password .* came from 127\.0\.0\.1\.", said)
+    assert "not the password" not in said
+    assert "Traceback" not in said
+    assert "without encryption" in said
+
+
+def test_errors_of_the_database_do_not_tell_answers(tmp_path: Path) -> None:
+    with Store.open(f"sqlite:///{tmp_path / 'study.db'}") as store:
+        said = {"name": "a secret answer"}
+        with store.database.reading() as connection, pytest.raises(DBAPIError) as error:
+            connection.execute(text("INSERT INTO settings (name) VALUES (:name)"), said)
+    assert "a secret answer" not in str(error.value)
+
+
+@pytest.mark.parametrize("address", ["/researcher/", "/researcher/login/", "/study/"])
+def test_nobody_is_sent_to_where_the_request_says_we_are(
+    site: Site, visit: Visit, address: str
+) -> None:
+    client = visit(site).client
+    answer = client.get(address, headers={"host": "evil.example"}, follow_redirects=False)
+    assert "evil" not in answer.headers.get("location", "")
+    if address.startswith("/researcher"):
+        assert (answer.status_code, answer.headers["location"]) == (307, "/researcher")
+
+
+def test_head_is_answered_as_get_without_a_body(site: Site) -> None:
+    with running(study_app(site), PatientProtocol) as port:
+        answer = httpx.head(f"http://127.0.0.1:{port}/")
+    assert (answer.status_code, answer.content) == (200, b"")
+    assert "content-security-policy" in answer.headers
+
+
+def test_gold_items_look_like_the_others_to_a_program_too(make: Make, visit: Visit) -> None:
+    study = tea()
+    gold = {**study["items"]["inline"][0], "id": "gold"}
+    better, worse = list(gold["responses"])[:2]
+    quality = next(iter(study["qualities"]))
+    expected = {"quality": quality, "response": better, "above": worse}
+    site = make({**study, "checks": {"gold": [{**gold, "expect": [expected]}]}})
+    person = visit(site)
+    page = person.begin()
+    seen = []
+    while "the-code" not in page.html:
+        kind = re.search(r'<main id="main" class="([^"]*)"', page.html)
+        seen.append((page.hidden["screen"], kind.group(1) if kind else ""))
+        page = person.answer(page)
+    kinds = {kind for screen, kind in seen if screen.startswith("rate")}
+    assert len(kinds) == 1
+    assert not any("check" in kind or "gold" in screen for screen, kind in seen)
+
+
+def test_the_studys_name_is_told_to_nobody(site: Site, visit: Visit) -> None:
+    client = visit(site).client
+    for address in ("/healthz", "/api/openapi.json", "/"):
+        answer = client.get(address)
+        told = answer.text.replace(site.study.design.title, "") + str(answer.headers)
+        assert f'"{site.study.name}"' not in told
+    assert not any(site.study.name in name for name in client.cookies)
+
+
+def test_the_same_trouble_has_a_line_a_minute(caplog: pytest.LogCaptureFixture) -> None:
+    now = [0.0]
+    seldom = Seldom(logging.getLogger("seldom"), clock=lambda: now[0])
+    for _ in range(3):
+        seldom.warn("disk", "The disk is full.")
+    seldom.warn("other", "Something else.")
+    now[0] = 61.0
+    seldom.warn("disk", "The disk is full.")
+    assert [one.getMessage() for one in caplog.records] == [
+        "The disk is full.",
+        "Something else.",
+        "The disk is full. (2 more since the last such line)",
+    ]
