@@ -24,7 +24,7 @@ from dialens.studies.store import Store
 from dialens.web import Site, study_app
 from dialens.web._logging import Seldom
 from dialens.web._serving import PatientProtocol
-from tests.web.conftest import PASSWORD, Make, Visit, running, tea
+from tests.web.conftest import PASSWORD, Make, Visit, log_in, running, tea
 from tests.web.servers import PATIENCE_S, free_port, wait_for, write_study
 
 FILES = 400
@@ -40,10 +40,10 @@ def served(folder: Path, *options: str, files: int | None = None) -> Iterator[tu
         if files is not None:
             resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))
 
+    command = ["study", "serve", str(folder), "--port", str(port)]
     with log.open("wb") as file:
         process = subprocess.Popen(
-            [sys.executable, "-m", "dialens", "study", "serve", str(folder), *options]
-            + ["--port", str(port)],
+            [sys.executable, "-m", "dialens", *command, *options],
             env=os.environ | {"DIALENS_STUDY_PASSWORD": PASSWORD, "PYTHONUNBUFFERED": "1"},
             stdout=file,
             stderr=subprocess.STDOUT,
@@ -198,3 +198,26 @@ def test_the_same_trouble_has_a_line_a_minute(caplog: pytest.LogCaptureFixture) 
         "Something else.",
         "The disk is full. (2 more since the last such line)",
     ]
+
+
+def test_who_logs_out_is_out_with_every_copy_of_the_cookie(site: Site, visit: Visit) -> None:
+    person = visit(site)
+    client = log_in(person)
+    copied = dict(client.cookies)
+    page = person.come("/researcher")
+    out = client.post("/researcher/logout", data={"ticket": page.hidden["ticket"]})
+    assert out.url.path == "/researcher/login"
+    thief = visit(site).client
+    thief.cookies.update(copied)
+    for address in ("/researcher", "/researcher/export.zip"):
+        assert thief.get(address, follow_redirects=False).headers["location"] == "/researcher/login"
+    assert log_in(visit(site)).get("/researcher").url.path == "/researcher"  # others may come
+
+
+def test_a_new_password_ends_all_logins(site: Site, visit: Visit) -> None:
+    copied = dict(log_in(visit(site)).cookies)
+    for password, path in ((PASSWORD, "/researcher"), ("another password", "/researcher/login")):
+        again = Site.of(site.study, site.store, password=password)
+        thief = visit(again).client
+        thief.cookies.update(copied)
+        assert thief.get("/researcher").url.path == path

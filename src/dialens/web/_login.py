@@ -2,6 +2,7 @@
 
 import secrets
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, HTTPException, Request
@@ -76,7 +77,7 @@ def login_routes(place: LoginPlace) -> APIRouter:
     def logout(request: Request, login: LoggedIn, form: SentForm) -> Response:
         check_ticket(place, form, login)
         response = to_login(place)
-        place.cookies.end_login(request, response)
+        place.cookies.end_login(request, response, login, datetime.now(UTC))
         return response
 
     return router

@@ -46,8 +46,9 @@ class Password:
             raise DialensError(
                 f"The researcher's password has {len(text)} characters; it needs {SHORTEST}."
             )
+        self._text = text.encode("utf-8", "surrogatepass")
         self._salt = os.urandom(32)
-        self._kept = self._digest(text)
+        self._kept = self._digest(self._text)
         self._clock = clock
         self._lock = threading.Lock()
         self._mistakes: dict[str, deque[float]] = {}
@@ -63,7 +64,9 @@ class Password:
             now, who = self._clock(), _network(address)
             self._refuse(self._mistakes.get(who, deque()), _TRIES_OF_ONE, now)
             self._refuse(self._all, _TRIES_OF_ALL, now)
-            if hmac.compare_digest(self._digest(password), self._kept):
+            if hmac.compare_digest(
+                self._digest(password.encode("utf-8", "surrogatepass")), self._kept
+            ):
                 self._mistakes.pop(who, None)
                 return True
             if len(self._mistakes) >= _MOST_ADDRESSES:
@@ -78,8 +81,20 @@ class Password:
         if len(mistakes) >= most:
             raise TooManyTries(max(int(mistakes[0] + _WINDOW_S - now), 1))
 
-    def _digest(self, text: str) -> bytes:
-        return hmac.digest(self._salt, text.encode("utf-8", "surrogatepass"), "sha256")
+    def bound(self, key: bytes) -> bytes:
+        """A key that changes with the password, so that a new one ends all logins.
+
+        Examples:
+            >>> doors = [
+            ...     Password(text, clock=lambda: 0.0) for text in ("one password", "another one")
+            ... ]
+            >>> doors[0].bound(b"key") == doors[1].bound(b"key")
+            False
+        """
+        return hmac.digest(key, b"login with " + self._text, "sha256")
+
+    def _digest(self, text: bytes) -> bytes:
+        return hmac.digest(self._salt, text, "sha256")
 
 
 def _network(address: str) -> str:

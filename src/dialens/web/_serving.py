@@ -3,8 +3,8 @@
 import asyncio
 import json
 import os
-import signal
 import secrets
+import signal
 import socket
 import sys
 import threading

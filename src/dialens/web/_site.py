@@ -18,10 +18,17 @@ from dialens.studies import NextWave, Screen, Study, estimate, media_files, next
 from dialens.studies.design import MTurkRecruiter
 from dialens.studies.plan import Planner
 from dialens.studies.recruiters import Return, completion_code, recruiters
-from dialens.studies.store import COMPLETED, ConversationStore, Session, Store, StudyRecord
+from dialens.studies.store import (
+    COMPLETED,
+    ConversationStore,
+    EndedLogins,
+    Session,
+    Store,
+    StudyRecord,
+)
 from dialens.studies.texts import Texts
 from dialens.web._arrival import Arrival, WrongDevice
-from dialens.web._cookies import CookieJar, LoginScope
+from dialens.web._cookies import CookieJar, LoginScope, cookie_name
 from dialens.web._devices import device_of
 from dialens.web._operation import RunningStudy
 from dialens.web._pages import Pages
@@ -115,7 +122,10 @@ class Site:
         key = store.secrets.signing_key()
         framed = isinstance(study.design.recruiter, MTurkRecruiter)
         # Not the version: a new one has to know people who are under way in the last.
-        cookies = CookieJar(key, study.name, framed=framed, root=root_path(root), login=login)
+        below = root_path(root)
+        own = f"{cookie_name(study.name)}-researcher"
+        scope = LoginScope(own, password.bound(key), below, EndedLogins(store.database))
+        cookies = CookieJar(key, study.name, framed=framed, root=below, login=login or scope)
         site = cls._made(study, store, cookies, password, clock, replies, folder)
         if login is not None:
             site = replace(site, all_studies=f"{login.root}/researcher")

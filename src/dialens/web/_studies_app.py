@@ -16,7 +16,7 @@ from starlette.routing import BaseRoute, Mount, Route
 
 from dialens.base import DialensError
 from dialens.studies import Study
-from dialens.studies.store import Store, StoreUnavailable
+from dialens.studies.store import EndedLogins, Store, StoreUnavailable
 from dialens.studies.texts import Texts
 from dialens.web._cookies import CookieJar, Login, LoginScope
 from dialens.web._guard import Guard, security_headers
@@ -76,8 +76,10 @@ class Index:
         check_names(names)
         keys = b"".join(one.store.secrets.signing_key() for one in studies)
         key = hashlib.sha256(b"login to several studies" + keys).digest()
-        login = LoginScope("dialens-researcher", key, root)
         shared = Password(password, clock=time.monotonic)
+        # One of them remembers for all which logins have ended.
+        ended = EndedLogins(studies[0].store.database)
+        login = LoginScope("dialens-researcher", shared.bound(key), root, ended)
         sites = tuple(
             Site.of(
                 one.study,

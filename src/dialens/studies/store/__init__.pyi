@@ -7,6 +7,7 @@ from ._figures import CellProgress, EarlyEnd, Times
 from ._forget import Forgotten
 from ._frames import EXCHANGES, last_failures, replies_by_agent, without_replies
 from ._histories import History, ScreenVisit, histories
+from ._logins import EndedLogins
 from ._messages import AgentFailure, AgentReply, Lease, ParticipantMessage
 from ._operating import OperationStore
 from ._payments import Payment, PaymentStore
@@ -67,6 +68,7 @@ __all__ = [
     "CodeHolder",
     "ConversationStore",
     "EarlyEnd",
+    "EndedLogins",
     "Ending",
     "Event",
     "EventError",
