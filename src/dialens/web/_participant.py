@@ -22,7 +22,6 @@ from fastapi.responses import JSONResponse, Response
 from dialens.studies import (
     JSON,
     NO_CONSENT,
-    WITHDRAWN,
     Screen,
     ending,
     filled,
@@ -32,7 +31,6 @@ from dialens.studies import (
 )
 from dialens.studies.plan import consent_answers, end_screen, verdict
 from dialens.studies.store import (
-    Ending,
     PendingSubmission,
     Session,
     SessionOver,
@@ -192,13 +190,10 @@ class Participation:
     def leave(self, request: Request, session: Session, outcome: str, page: str) -> Response:
         """Delete somebody who does not go on, and lead them to a page that says so.
 
-        Of who began again after an earlier attempt, what they agreed to then is kept.
+        Of all attempts: the page says that nothing about them was kept.
         """
         site = self.site
-        if session.attempt == 1 or outcome == WITHDRAWN:
-            site.store.depart(session.token, outcome)
-        else:
-            site.store.end(session.token, Ending(outcome), now=site.clock())
+        site.store.depart(session.token, outcome)
         self._sessions.drop(session.token)
         response = onward(request, page)
         visit = site.cookies.visit(request)

@@ -6,7 +6,7 @@ Each method is one transaction and safe under many processes. What returns is on
 import base64
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Self
 
@@ -51,6 +51,7 @@ from dialens.studies.store._tables import (
 from dialens.studies.store._waves import WaveProgress, wave_progress
 
 _CODE_BYTES = 10
+_PATIENCE_S = 10.0
 
 
 @dataclass(frozen=True)
@@ -330,16 +331,20 @@ class Store:
         with self.database.reading() as connection:
             return figures.completions(connection, find_study(connection, study).id)
 
-    def forget(self, participant: str) -> Forgotten:
+    def forget(self, participant: str, *, patience_s: float = _PATIENCE_S) -> Forgotten:
         """Delete a person: everything that belongs to a pseudonym, in every table.
 
-        SQLite overwrites the bytes. PostgreSQL gives the space back at its next vacuum; its
-        archives and any backup or export that was made earlier have to be dealt with by hand.
+        SQLite overwrites the bytes, unless somebody reads at the moment. PostgreSQL needs a vacuum
+        for that (`Database.vacuum`); its archives and any backup or export that was made earlier
+        have to be dealt with by hand.
+
+        Args:
+            participant: The pseudonym.
+            patience_s: How long to wait for others to end their reading.
         """
         with self.database.writing() as connection:
             gone = forget(connection, participant)
-        self.database.scrub()
-        return gone
+        return replace(gone, erased=self.database.scrub(patience_s=patience_s))
 
     def consent_given(self, token: str) -> tuple[dict[str, Any], datetime | None]:
         """What the owner of a token agreed to last, in whichever wave, and when; empty if not."""
