@@ -221,3 +221,21 @@ def test_a_new_password_ends_all_logins(site: Site, visit: Visit) -> None:
         thief = visit(again).client
         thief.cookies.update(copied)
         assert thief.get("/researcher").url.path == path
+
+
+def test_declining_in_a_second_attempt_deletes_the_first_too(make: Make, visit: Visit) -> None:
+    """The page says that nothing was kept; five answers and the worker's id were."""
+    site = make(tea(resume="restart", recruiter={"kind": "prolific"}))
+    address = "/?PROLIFIC_PID=5f00bb&STUDY_ID=s&SESSION_ID=t"
+    person = visit(site)
+    page = person.begin(address)
+    for _ in range(3):
+        page = person.answer(page)
+    again = visit(site)
+    second = again.begin(address)
+    assert second.hidden["screen"] == "consent"
+    said = again.client.post("/study", data=second.hidden | {"a:consent": "no"})
+    assert "Nothing about you was kept" in said.text
+    assert site.store.answers_frame(site.study.hash).is_empty()
+    assert site.store.participants_of("prolific", "5f00bb") == {}
+    assert sum(cell.live for cell in site.store.progress(site.study.hash)) == 0

@@ -26,7 +26,7 @@ from dialens.studies.store._figures import CellProgress, EarlyEnd, Times
 from dialens.studies.store._forget import Forgotten, depart, forget
 from dialens.studies.store._keys import check_key, key_beside
 from dialens.studies.store._precision import known_precision
-from dialens.studies.store._problems import NotFinished
+from dialens.studies.store._problems import NotFinished, WrongKey
 from dialens.studies.store._registration import StudyRecord
 from dialens.studies.store._secrets import Entropy, Secrets
 from dialens.studies.store._session import (
@@ -101,6 +101,7 @@ class Store:
         create: bool = True,
         secrets: Secrets | None = None,
         entropy: Entropy = os.urandom,
+        needs_key: bool = True,
     ) -> "Store":
         """Connect, and bring the tables up to date.
 
@@ -110,6 +111,8 @@ class Store:
             secrets: The key. If none is given it is read from `DIALENS_STUDY_KEY`, or for SQLite
                 from a file beside the database (`study.db.key`).
             entropy: Random bytes for tokens, pseudonyms and codes.
+            needs_key: Whether a lost key is an error. Only ids of people are encrypted: all the
+                rest can be read without it (`secrets.is_lost` then).
         """
         key = secrets or Secrets.from_environment(os.environ)
         database = Database.open(url, create=create)
@@ -118,6 +121,11 @@ class Store:
                 key = key_beside(database, entropy)
             with database.writing() as connection:
                 check_key(connection, key)
+        except WrongKey:
+            if needs_key:
+                database.close()
+                raise
+            key = Secrets(b"")
         except BaseException:
             database.close()
             raise
