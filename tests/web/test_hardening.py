@@ -13,18 +13,21 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import httpx
 import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
+from starlette.testclient import TestClient
 
 from dialens.studies.store import Store
 from dialens.web import Site, study_app
 from dialens.web._logging import Seldom
 from dialens.web._serving import PatientProtocol
 from tests.web.conftest import PASSWORD, Make, Visit, log_in, running, tea
+from tests.web.people import Page
 from tests.web.servers import PATIENCE_S, free_port, wait_for, write_study
 
 FILES = 400
@@ -239,3 +242,37 @@ def test_declining_in_a_second_attempt_deletes_the_first_too(make: Make, visit: 
     assert site.store.answers_frame(site.study.hash).is_empty()
     assert site.store.participants_of("prolific", "5f00bb") == {}
     assert sum(cell.live for cell in site.store.progress(site.study.hash)) == 0
+
+
+def test_one_address_cannot_take_all_places(make: Make, caplog: pytest.LogCaptureFixture) -> None:
+    """One script took all 592 places of a study in 17 seconds."""
+    site = replace(make(tea()), per_address=3)
+    app = study_app(site)
+
+    def begins(address: str) -> int:
+        client = TestClient(app, client=(address, 5000))
+        page = Page(client.get("/").text)
+        return client.post("/begin", data=page.hidden, follow_redirects=False).status_code
+
+    assert [begins("192.0.2.1") for _ in range(5)] == [303, 303, 303, 429, 429]
+    assert begins("192.0.2.2") == 303
+    assert [begins(f"2001:db8::{n}") for n in range(5)] == [303, 303, 303, 429, 429]
+    assert [begins("127.0.0.1") for _ in range(5)] == [303] * 5  # a proxy that is not named
+    assert "began from 192.0.2.1 within 10 minutes" in caplog.text
+
+
+def test_events_have_a_quota(site: Site, visit: Visit, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dialens.web._participant._MOST_EVENTS", 3)
+    person = visit(site)
+    page = person.begin()
+    sent = {"ticket": page.hidden["ticket"], "page": "p", "screen": "consent"}
+
+    def event(serial: int) -> dict[str, object]:
+        return {"serial": serial, "kind": "hidden", "at": "2026-11-16T12:00:00Z"}
+
+    codes = [
+        person.client.post("/events", json=sent | {"events": [event(n)]}).status_code
+        for n in range(5)
+    ]
+    assert codes == [204, 204, 204, 413, 413]
+    assert site.store.events_frame(site.study.hash).height == 3

@@ -1,4 +1,5 @@
 from ._limits import MOST_CONNECTIONS
+from ._password import is_loopback
 from ._preview_app import StudyPreview, study_preview
 from ._preview_serving import serve_preview
 from ._root_path import root_path
@@ -15,6 +16,7 @@ __all__ = [
     "Site",
     "StudyPreview",
     "check_names",
+    "is_loopback",
     "open_agents",
     "password_from",
     "root_path",

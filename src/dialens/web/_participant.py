@@ -12,6 +12,7 @@ participants (`dialens.studies._http_participation`). Without a script, forms do
 
 import json
 import secrets
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -55,11 +56,13 @@ from dialens.web._intake import Intake
 from dialens.web._kiosk import NEXT
 from dialens.web._leaving import menu_of
 from dialens.web._pages import arrange
+from dialens.web._quota import Quota
 from dialens.web._refusal import Refusal
 from dialens.web._site import SessionCache, Site
 
 _HERE = "/study"
 _GRACE_S = 0.25
+_MOST_EVENTS = 20_000  # of one session, besides those that come with answers
 _SESSIONS = 320  # as many as the planner keeps plans of
 
 
@@ -84,6 +87,7 @@ class Participation:
         self.site = site
         self._intake = Intake(site.store)
         self._sessions = SessionCache(_SESSIONS)
+        self._events = Quota(_MOST_EVENTS, clock=time.monotonic)
         self.chats = None if site.replies is None else Chats(site, self.caller)
 
     def current(self, request: Request) -> Response:
@@ -258,6 +262,8 @@ class Participation:
             raise Refusal(403, "no_session")
         if not site.cookies.is_ticket(sent.ticket, ANSWER, visit.token):
             raise Refusal(403, "not_yours")
+        if not self._events.takes(visit.token, len(sent.events)):
+            raise Refusal(413, "large")
         events = [event.event(sent.page) for event in sent.events]
         site.store.log_events(visit.token, sent.screen.replace("\0", ""), events, now=site.clock())
         return Response(status_code=204)

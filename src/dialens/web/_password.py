@@ -61,7 +61,7 @@ class Password:
             TooManyTries: It was not looked at.
         """
         with self._lock:
-            now, who = self._clock(), _network(address)
+            now, who = self._clock(), network_of(address)
             self._refuse(self._mistakes.get(who, deque()), _TRIES_OF_ONE, now)
             self._refuse(self._all, _TRIES_OF_ALL, now)
             if hmac.compare_digest(
@@ -97,13 +97,13 @@ class Password:
         return hmac.digest(self._salt, text, "sha256")
 
 
-def _network(address: str) -> str:
+def network_of(address: str) -> str:
     """What failed attempts are counted for: an IPv4 address, or an IPv6 network of 64 bits.
 
     Examples:
-        >>> _network("2001:db8::1") == _network("2001:db8::2")
+        >>> network_of("2001:db8::1") == network_of("2001:db8::2")
         True
-        >>> _network("192.0.2.1")
+        >>> network_of("192.0.2.1")
         '192.0.2.1'
     """
     try:
@@ -113,3 +113,16 @@ def _network(address: str) -> str:
     if parsed.version == 4:
         return str(parsed)
     return str(ipaddress.ip_network((parsed, 64), strict=False))
+
+
+def is_loopback(host: str) -> bool:
+    """Whether an address is this machine's own, which nobody else reaches.
+
+    Examples:
+        >>> [is_loopback(host) for host in ("127.0.0.1", "localhost", "0.0.0.0")]
+        [True, True, False]
+    """
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import h11
@@ -30,7 +31,7 @@ from dialens.web._study_app import study_app
 
 PASSWORD_VARIABLE = "DIALENS_STUDY_PASSWORD"
 _STUDIES, _ROOT = "DIALENS_SERVED_STUDIES", "DIALENS_SERVED_BELOW"
-_SUPERVISOR = "DIALENS_SUPERVISOR"
+_SUPERVISOR, _PER_ADDRESS = "DIALENS_SUPERVISOR", "DIALENS_PER_ADDRESS"
 _HEADER_SECONDS = 10.0
 _START_FAILED = 3  # uvicorn's exit status
 _KEEP_ALIVE_SECONDS = 20
@@ -100,15 +101,18 @@ def app_from_environment() -> Starlette:
     served: list[tuple[str, str]] = json.loads(os.environ[_STUDIES])
     stores = {database: Store.open(database) for _, database in served}
     password, root = os.environ[PASSWORD_VARIABLE], os.environ[_ROOT]
+    per_address = int(os.environ[_PER_ADDRESS])
     studies = [
         ServedStudy(load_study(place), stores[database], study_file(place).parent)
         for place, database in served
     ]
     if len(studies) > 1:
-        return studies_app(Index.of(studies, password=password, root=root))
+        index = Index.of(studies, password=password, root=root)
+        sites = tuple(replace(site, per_address=per_address) for site in index.sites)
+        return studies_app(replace(index, sites=sites))
     (one,) = studies
     site = Site.of(one.study, one.store, password=password, folder=one.folder, root=root)
-    return study_app(site)
+    return study_app(replace(site, per_address=per_address))
 
 
 def serve(
@@ -120,6 +124,7 @@ def serve(
     workers: int = 1,
     root: str = "",
     proxies: str | None = None,
+    per_address: int = 0,
     quiet: bool = True,
     on_listening: Callable[[int, int], None] | None = None,
 ) -> None:
@@ -133,6 +138,7 @@ def serve(
         workers: Processes.
         root: The path that all addresses begin with.
         proxies: Addresses of proxies whose word on scheme and client is taken; nobody's if none.
+        per_address: How many may begin from one address within ten minutes; any number if 0.
         quiet: Whether requests are not logged.
         on_listening: Told the port once it is bound, before anybody is served, and how many
             connections each process takes.
@@ -143,7 +149,12 @@ def serve(
     if workers < 1:
         raise DialensError(f"--workers takes a number from 1; seen: {workers}.")
     served = [(str(study), database) for study, database in studies]
-    os.environ |= {_STUDIES: json.dumps(served), _ROOT: root, PASSWORD_VARIABLE: password}
+    os.environ |= {
+        _STUDIES: json.dumps(served),
+        _ROOT: root,
+        _PER_ADDRESS: str(per_address),
+        PASSWORD_VARIABLE: password,
+    }
     line = _listen(host, port)
     port = line.getsockname()[1]
     most = allowed_connections()

@@ -67,6 +67,7 @@ class Site:
         replies: Asks agents, where participants talk with them.
         media: Where pictures, sounds and films of items lie, by name.
         any_device: Whether people may take part on devices that the study is not for.
+        per_address: How many may begin from one address within ten minutes; any number if 0.
         folder: Where the study file lies.
         root: The path that all addresses begin with; empty if the study has a host of its own.
         all_studies: Address of the list of all studies of the server; none if this is the only one.
@@ -85,6 +86,7 @@ class Site:
     replies: Replies | None = None
     media: Mapping[str, Path] = field(default_factory=dict)
     any_device: bool = False
+    per_address: int = 0
     folder: Path | None = None
     root: str = ""
     all_studies: str | None = None

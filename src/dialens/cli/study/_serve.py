@@ -1,6 +1,5 @@
 """`dialens study serve`: a study in the browser."""
 
-import ipaddress
 import os
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
@@ -56,6 +55,14 @@ def serve(
             help="Where a proxy puts the study, if not at the top of its host: /warmth.",
         ),
     ] = "",
+    per_address: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            metavar="N",
+            help="How many people may begin from one address within ten minutes; 0 for any number.",
+        ),
+    ] = 100,
     log: Annotated[bool, typer.Option("--log", help="Print every request.")] = False,
     unfinished: Unfinished = False,
 ) -> None:
@@ -106,6 +113,7 @@ def serve(
         workers=workers,
         root=below,
         proxies=proxy,
+        per_address=per_address,
         quiet=not log,
         on_listening=say_where,
     )
@@ -113,9 +121,9 @@ def serve(
 
 def _cautions(host: str, proxy: str | None, most: int) -> Iterator[str]:
     """What a researcher should know of the server before it is open to others."""
-    from dialens.web import MOST_CONNECTIONS
+    from dialens.web import MOST_CONNECTIONS, is_loopback
 
-    if proxy is None and not _is_loopback(host):
+    if proxy is None and not is_loopback(host):
         yield (
             "Other machines reach this server without encryption: password, cookies and answers "
             "can be read on the way. Put a proxy with TLS in front, and name it: --proxy ADDRESS."
@@ -125,14 +133,6 @@ def _cautions(host: str, proxy: str | None, most: int) -> Iterator[str]:
             f"The limit on open files leaves room for {most:,} connections a process; raise it "
             f"(ulimit -n, or LimitNOFILE= in a service) for {MOST_CONNECTIONS:,}."
         )
-
-
-def _is_loopback(host: str) -> bool:
-    """Whether nobody but this machine reaches an address."""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def _say_addresses(studies: Sequence["Study"], address: str) -> None:
