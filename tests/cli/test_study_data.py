@@ -67,6 +67,9 @@ def test_export_and_forget(folder: Path) -> None:
     done = run("export", folder, "-o", target)
     assert done.exit_code == 0, done.output
     assert "2 participants" in done.stdout
+    private = [target, *(file for file in target.rglob("*") if file.is_file())]
+    modes = {file.stat().st_mode & 0o077 for file in private}
+    assert modes == {0}  # like the database: nobody else's
     raters = pl.read_parquet(target / "answers.parquet")["rater"].unique(maintain_order=True)
     done = run("forget", raters[0], "--study", folder)
     assert "is deleted: 1 session, " in done.stdout

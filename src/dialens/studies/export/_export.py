@@ -157,7 +157,7 @@ def export(
         judged=judged.height,
         judges=asked.height,
     )
-    with atomic_folder(target, force=force) as scratch:
+    with atomic_folder(target, force=force, private=True) as scratch:  # people's answers
         if any(one.study.design.conversations is not None for one in versions):
             talking = ConversationStore(store.database)
             said = of_all(talking.exchanges_frame)
