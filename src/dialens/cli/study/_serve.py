@@ -158,6 +158,7 @@ def _ready(study: Path, url: str, *, unfinished: bool) -> "Study":
         check_finished(study)
     open_agents(loaded, study_file(study).parent)
     with Store.open(url) as store:
+        store.database.check()
         try:
             store.database.try_writing()
         except StoreUnavailable as error:

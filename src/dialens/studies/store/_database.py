@@ -5,6 +5,7 @@ SQLite: write-ahead log, fsync at every commit, one writer at a time from the fi
 """
 
 import os
+import re
 import sqlite3
 import threading
 import time
@@ -81,14 +82,33 @@ class Database:
             self._scrub_for_others()
         except DBAPIError as error:
             self.close()
-            raise DialensError(
-                f"{self.engine.url.render_as_string()} is damaged, or not the database of a study "
-                f"({first_line(error.orig or error)}). Put a backup back: dialens study restore."
-            ) from error
+            raise self._damaged(str(first_line(error.orig or error))) from error
         except BaseException:
             self.close()
             raise
         return self
+
+    def check(self) -> None:
+        """Look through SQLite's file for damage, before people's answers are put into it.
+
+        Raises:
+            DialensError: It is damaged.
+        """
+        if not self.is_sqlite:
+            return
+        with self.reading() as connection:
+            try:
+                found = connection.exec_driver_sql("PRAGMA quick_check(1)").scalar_one()
+            except DBAPIError as error:
+                found = first_line(error.orig or error)
+        if found != "ok":
+            raise self._damaged(str(found))
+
+    def _damaged(self, why: str) -> DialensError:
+        return DialensError(
+            f"{self.engine.url.render_as_string()} is damaged, or not the database of a study "
+            f"({' '.join(why.split())}). Put a backup back: dialens study restore."
+        )
 
     @property
     def is_sqlite(self) -> bool:
@@ -217,13 +237,18 @@ def database_url(url: str) -> URL:
     """
     try:
         parsed = make_url(url)
-    except ArgumentError as error:
-        raise _not_a_place(url) from error
+    except (ArgumentError, ValueError) as error:  # an address that is none, or a port
+        raise _not_a_place(_without_password(url)) from error
     if parsed.drivername in DRIVERS:
         return parsed.set(drivername=DRIVER)
     if parsed.drivername == "sqlite" and parsed.database not in (None, "", ":memory:"):
         return parsed
     raise _not_a_place(parsed.render_as_string())
+
+
+def _without_password(url: str) -> str:
+    """An address that cannot be taken apart, as it may be shown."""
+    return re.sub(r"//[^/]*@", "//***@", url)
 
 
 def _not_a_place(url: str) -> DialensError:
