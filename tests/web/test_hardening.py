@@ -22,12 +22,13 @@ from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 from starlette.testclient import TestClient
 
-from dialens.studies.store import Store
+from dialens.studies.store import OperationStore, Store
 from dialens.web import Site, study_app
 from dialens.web._logging import Seldom
+from dialens.web._password import Password
 from dialens.web._serving import PatientProtocol
 from tests.web.conftest import PASSWORD, Make, Visit, log_in, running, tea
-from tests.web.people import Page
+from tests.web.people import Page, Person
 from tests.web.servers import PATIENCE_S, free_port, wait_for, write_study
 
 FILES = 400
@@ -276,3 +277,47 @@ def test_events_have_a_quota(site: Site, visit: Visit, monkeypatch: pytest.Monke
     ]
     assert codes == [204, 204, 204, 413, 413]
     assert site.store.events_frame(site.study.hash).height == 3
+
+
+def test_who_may_only_look_changes_nothing_and_what_is_done_is_logged(
+    make: Make, visit: Visit
+) -> None:
+    look = "only looking around"
+    site = make(tea())
+    doors = Password(PASSWORD, viewer=look, clock=time.monotonic)
+    site = Site.of(site.study, site.store, password=doors)
+
+    def enter(who: str, password: str) -> Person:
+        person = visit(site)
+        page = person.come("/researcher/login")
+        form = page.hidden | {"password": password, "who": who}
+        assert person.client.post(page.action, data=form).url.path == "/researcher"
+        return person
+
+    viewer, owner = enter("Vera", look), enter("Olga", PASSWORD)
+    page = viewer.come("/researcher")
+    assert "You may look, and change nothing" in page.html
+    steer = {"cell": site.study.cells[0].name, "state": "paused"}
+    for path in ("/researcher/cells", "/researcher/settings"):
+        sent = viewer.client.post(path, data=steer | {"ticket": page.hidden["ticket"]})
+        assert (sent.status_code, "change nothing" in sent.text) == (403, True)
+    assert viewer.client.get("/researcher/export.zip").status_code == 403
+    ticket = owner.come("/researcher").hidden["ticket"]
+    assert (
+        owner.client.post("/researcher/cells", data=steer | {"ticket": ticket}).status_code == 200
+    )
+    assert owner.client.get("/researcher/export.zip").status_code == 200
+    head = {"authorization": f"Bearer {look}"}
+    assert viewer.client.get("/api/cells", headers=head).status_code == 200
+    change = viewer.client.put(f"/api/cells/{steer['cell']}", json={"state": "open"}, headers=head)
+    assert change.status_code == 403
+    log = OperationStore(site.store, "command").changes_frame(site.study.hash)
+    assert log.select("who", "what").rows() == [
+        ("Vera", "logged in to look"),
+        ("Olga", "logged in"),
+        ("Olga", f"cell {steer['cell']}"),
+        ("Olga", "data exported"),
+    ]
+    shown = owner.come("/researcher/settings").html
+    assert "Vera" in shown
+    assert "data exported" in shown

@@ -12,6 +12,7 @@ from starlette.responses import Response
 
 from dialens.studies.store import EndedLogins
 from dialens.web._arrival import Arrival
+from dialens.web._password import VIEWER
 
 _A_WEEK = 7 * 24 * 3600
 RESEARCHER_HOURS = 12
@@ -51,10 +52,12 @@ class Login:
     Attributes:
         session: A random name, new at every login.
         who: What the person said they are called, for the log of changes; empty if they did not.
+        role: What they may do (`OWNER` or `VIEWER`).
     """
 
     session: str
     who: str = ""
+    role: str = VIEWER
 
 
 @dataclass(frozen=True)
@@ -152,12 +155,13 @@ class CookieJar:
             return None
         if not isinstance(content, dict):
             return None
-        known, ended = Login(str(content["s"]), str(content["w"])), self._login.ended
+        known = Login(str(content["s"]), str(content["w"]), str(content["r"]))
+        ended = self._login.ended
         return None if ended is not None and ended.has_ended(known.session) else known
 
     def set_login(self, request: Request, response: Response, login: Login) -> None:
         """Set the cookie of a researcher's session."""
-        signed = str(self._logins.dumps({"s": login.session, "w": login.who}))
+        signed = str(self._logins.dumps({"s": login.session, "w": login.who, "r": login.role}))
         self._set_login(request, response, signed, RESEARCHER_HOURS * 3600)
 
     def end_login(self, request: Request, response: Response, login: Login, now: datetime) -> None:

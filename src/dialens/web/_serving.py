@@ -25,11 +25,13 @@ from dialens.studies import load_study, study_file
 from dialens.studies.store import Store
 from dialens.web._limits import AT_ONCE, ON_THE_WAY, allowed_connections
 from dialens.web._logging import log_settings
+from dialens.web._password import Password
 from dialens.web._site import Site
 from dialens.web._studies_app import Index, ServedStudy, studies_app
 from dialens.web._study_app import study_app
 
 PASSWORD_VARIABLE = "DIALENS_STUDY_PASSWORD"
+VIEWER_VARIABLE = "DIALENS_VIEWER_PASSWORD"
 _STUDIES, _ROOT = "DIALENS_SERVED_STUDIES", "DIALENS_SERVED_BELOW"
 _SUPERVISOR, _PER_ADDRESS = "DIALENS_SUPERVISOR", "DIALENS_PER_ADDRESS"
 _HEADER_SECONDS = 10.0
@@ -106,12 +108,14 @@ def app_from_environment() -> Starlette:
         ServedStudy(load_study(place), stores[database], study_file(place).parent)
         for place, database in served
     ]
+    viewer = os.environ.get(VIEWER_VARIABLE, "").strip()
     if len(studies) > 1:
-        index = Index.of(studies, password=password, root=root)
+        index = Index.of(studies, password=password, viewer_password=viewer, root=root)
         sites = tuple(replace(site, per_address=per_address) for site in index.sites)
         return studies_app(replace(index, sites=sites))
     (one,) = studies
-    site = Site.of(one.study, one.store, password=password, folder=one.folder, root=root)
+    doors = Password(password, clock=time.monotonic, viewer=viewer)
+    site = Site.of(one.study, one.store, password=doors, folder=one.folder, root=root)
     return study_app(replace(site, per_address=per_address))
 
 

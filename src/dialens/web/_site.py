@@ -22,6 +22,7 @@ from dialens.studies.store import (
     COMPLETED,
     ConversationStore,
     EndedLogins,
+    OperationStore,
     Session,
     Store,
     StudyRecord,
@@ -182,6 +183,10 @@ class Site:
         """Where a picture, sound or film of any version lies; none if there is none."""
         found = (site.media.get(name) for site in (self, *self.versions.values()))
         return next((path for path in found if path is not None), None)
+
+    def note(self, what: str, who: str) -> None:
+        """Write down what a researcher did, in the log of changes."""
+        OperationStore(self.store, "dashboard", who).note(self.study.hash, what, now=self.clock())
 
     def close(self) -> None:
         """Stop asking agents, in all versions."""

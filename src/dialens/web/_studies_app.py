@@ -64,19 +64,27 @@ class Index:
     researcher_pages: Templates
 
     @classmethod
-    def of(cls, studies: Sequence[ServedStudy], *, password: str, root: str = "") -> "Index":
+    def of(
+        cls,
+        studies: Sequence[ServedStudy],
+        *,
+        password: str,
+        viewer_password: str = "",
+        root: str = "",
+    ) -> "Index":
         """Register studies in their stores and make them ready to be served.
 
         Args:
             studies: What is served.
             password: For the researcher's pages of all of them.
+            viewer_password: For who may look at them and change nothing; none if empty.
             root: The path that all addresses begin with.
         """
         root, names = root_path(root), [one.study.name for one in studies]
         check_names(names)
         keys = b"".join(one.store.secrets.signing_key() for one in studies)
         key = hashlib.sha256(b"login to several studies" + keys).digest()
-        shared = Password(password, clock=time.monotonic)
+        shared = Password(password, clock=time.monotonic, viewer=viewer_password)
         # One of them remembers for all which logins have ended.
         ended = EndedLogins(studies[0].store.database)
         login = LoginScope("dialens-researcher", shared.bound(key), root, ended)
@@ -93,6 +101,11 @@ class Index:
         )
         cookies = CookieJar(key, "index", framed=False, root=root, login=login)
         return cls(sites, cookies, shared, Templates(Texts.of("en"), root=root, title=_TITLE))
+
+    def note(self, what: str, who: str) -> None:
+        """Write down what a researcher did, in the log of changes of every study."""
+        for site in self.sites:
+            site.note(what, who)
 
 
 def check_names(names: Sequence[str]) -> None:

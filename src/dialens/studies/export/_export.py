@@ -21,7 +21,7 @@ from dialens.studies.export._participants import participants_table
 from dialens.studies.export._tables import tables
 from dialens.studies.export._talks import CONVERSATIONS, write_conversations
 from dialens.studies.judges import Ledger, judge_ratings, with_conditions
-from dialens.studies.store import ConversationStore, OperationStore, Store
+from dialens.studies.store import IS_CHANGE, ConversationStore, OperationStore, Store
 
 MARKER = "codebook.json"
 """By which an earlier export is known again and may be replaced."""
@@ -140,7 +140,7 @@ def export(
         "events": of_all(store.events_frame),
         "screens": of_all(store.screens_frame),
         "consents": consents(answers),
-        "changes": of_all(operating.changes_frame),
+        "changes": of_all(operating.changes_frame).filter(IS_CHANGE),
     }
     if asked.height:
         frames["judges"] = asked

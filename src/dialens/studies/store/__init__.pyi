@@ -1,7 +1,7 @@
 from ._activity import EVENT_KINDS, Event
 from ._arrivals import no_place
 from ._backup import Backup, back_up, check_belongs, restore
-from ._changes import CHANGES, Change
+from ._changes import CHANGES, IS_CHANGE, Change
 from ._conversations import LEASE_S, ConversationStore
 from ._figures import CellProgress, EarlyEnd, Times
 from ._forget import Forgotten
@@ -51,6 +51,7 @@ __all__ = [
     "EXCHANGES",
     "EXPIRED",
     "IDENTITIES",
+    "IS_CHANGE",
     "KEY_VARIABLE",
     "LEASE_S",
     "LONGEST_NAME",
