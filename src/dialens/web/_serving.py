@@ -108,7 +108,7 @@ def app_from_environment() -> Starlette:
         ServedStudy(load_study(place), stores[database], study_file(place).parent)
         for place, database in served
     ]
-    viewer = os.environ.get(VIEWER_VARIABLE, "").strip()
+    viewer = _viewer_password()
     if len(studies) > 1:
         index = Index.of(studies, password=password, viewer_password=viewer, root=root)
         sites = tuple(replace(site, per_address=per_address) for site in index.sites)
@@ -152,6 +152,7 @@ def serve(
     """
     if workers < 1:
         raise DialensError(f"--workers takes a number from 1; seen: {workers}.")
+    Password(password, clock=time.monotonic, viewer=_viewer_password())  # one that will not do
     served = [(str(study), database) for study, database in studies]
     os.environ |= {
         _STUDIES: json.dumps(served),
@@ -194,6 +195,10 @@ def serve(
         server.run(sockets=[line])
     if not server.started:
         sys.exit(_START_FAILED)
+
+
+def _viewer_password() -> str:
+    return os.environ.get(VIEWER_VARIABLE, "").strip()
 
 
 def _end_with(supervisor: int) -> None:
