@@ -14,7 +14,7 @@ from dialens.cli.study._export import export
 from dialens.cli.study._forget import forget
 from dialens.cli.study._status import status
 from dialens.studies import load_study
-from dialens.studies.store import KEY_VARIABLE, Store
+from dialens.studies.store import KEY_VARIABLE, Secrets, Store, WrongKey
 from tests.studies.store.people import NOON
 from tests.studies.store.test_export import take
 
@@ -67,12 +67,34 @@ def test_export_and_forget(folder: Path) -> None:
     done = run("export", folder, "-o", target)
     assert done.exit_code == 0, done.output
     assert "2 participants" in done.stdout
+    private = [target, *(file for file in target.rglob("*") if file.is_file())]
+    modes = {file.stat().st_mode & 0o077 for file in private}
+    assert modes == {0}  # like the database: nobody else's
     raters = pl.read_parquet(target / "answers.parquet")["rater"].unique(maintain_order=True)
     done = run("forget", raters[0], "--study", folder)
     assert "is deleted: 1 session, " in done.stdout
     done = run("forget", "A2WORKER", "--worker", "mturk", "--study", folder)
     assert raters[1] in done.stdout
     assert "Exported 0 ratings by 0 participants" in run("export", folder, "-o", target).stdout
+
+
+def test_a_lost_key_does_not_lock_answers_away(folder: Path) -> None:
+    """Only ids of people are encrypted; before, every command refused."""
+    (folder / "study.db.key").rename(folder / "safe")
+    done = run("export", folder, "-o", folder / "export")
+    assert done.exit_code == 0, done.output
+    assert "The key of the database is not there" in done.stdout
+    assert "2 participants" in done.stdout
+    assert "1 of 2 completed" in run("status", folder).stdout
+    ids = run("export", folder, "-o", folder / "again", "--worker-ids", folder.parent / "ids.csv")
+    assert "is lost" in str(ids.exception)
+    assert "Put the key file back" in str(ids.exception)
+    (folder / "study.db.key").write_text(Secrets(bytes(32)).to_text())
+    assert "not the one it was made with" in run("status", folder).stdout
+    with pytest.raises(WrongKey):
+        Store.open(f"sqlite:///{folder / 'study.db'}")
+    (folder / "safe").replace(folder / "study.db.key")
+    assert "key" not in run("status", folder).stdout
 
 
 def test_status(folder: Path) -> None:

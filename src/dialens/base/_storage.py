@@ -56,7 +56,7 @@ def atomic_file(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def atomic_folder(
-    path: Path, *, inputs: Iterable[Path] = (), force: bool = False
+    path: Path, *, inputs: Iterable[Path] = (), force: bool = False, private: bool = False
 ) -> Iterator[Path]:
     """Give a scratch folder that becomes `path` only if the block succeeds.
 
@@ -68,6 +68,7 @@ def atomic_folder(
         path: The folder to write.
         inputs: Files and folders that are read; none may be the output or lie in it.
         force: Write into a folder with files that dialens has not written.
+        private: Whether nobody but the owner may read what is written.
 
     Raises:
         DialensError: The folder is not ours and `force` is not given, it holds an input, or it
@@ -100,11 +101,14 @@ def atomic_folder(
     make_folder(place.parent)
     scratch = _scratch(place, ".partial")
     with _refused(path):
-        scratch.mkdir()
+        scratch.mkdir(mode=0o700 if private else 0o777)
     try:
         with room_on_disk(path):
             yield scratch
             list_files(scratch)
+            if private:
+                for file in _files(scratch):
+                    file.chmod(0o600)
             _keep_foreign(place, scratch)
             _swap(scratch, place)
     except BaseException:

@@ -1,3 +1,5 @@
+from ._limits import MOST_CONNECTIONS
+from ._password import is_loopback
 from ._preview_app import StudyPreview, study_preview
 from ._preview_serving import serve_preview
 from ._root_path import root_path
@@ -8,11 +10,13 @@ from ._study_app import study_app
 from ._talking_agents import open_agents, unreachable_agents
 
 __all__ = [
+    "MOST_CONNECTIONS",
     "Index",
     "ServedStudy",
     "Site",
     "StudyPreview",
     "check_names",
+    "is_loopback",
     "open_agents",
     "password_from",
     "root_path",

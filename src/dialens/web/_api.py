@@ -9,10 +9,11 @@ from pydantic import BaseModel, ConfigDict
 
 from dialens.studies import SCREEN_KINDS
 from dialens.studies.store import OperationStore
-from dialens.web._access import Bearer, password_fits
+from dialens.web._access import Bearer, role_of
 from dialens.web._operation_api import operation_routes
 from dialens.web._overview import set_state
 from dialens.web._pages import arrange
+from dialens.web._password import VIEWER
 from dialens.web._preview_screens import with_example
 from dialens.web._researcher import export_zip
 from dialens.web._site import Site
@@ -155,7 +156,10 @@ def api_routes(site: Site, watch: Watch) -> APIRouter:
     """The addresses under `/api`."""
 
     def researcher(request: Request, given: Bearer) -> None:
-        if given is None or not password_fits(site, request, given.credentials):
+        role = None if given is None else role_of(site, request, given.credentials)
+        if role == VIEWER and request.method not in ("GET", "HEAD"):
+            raise HTTPException(403, "This password lets you look, and change nothing.")
+        if role is None:
             raise HTTPException(
                 401, "Send the password as a bearer token.", {"www-authenticate": "Bearer"}
             )

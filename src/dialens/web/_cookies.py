@@ -3,13 +3,16 @@
 import hashlib
 import hmac
 from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from typing import Any
 
 from itsdangerous import BadSignature, URLSafeSerializer, URLSafeTimedSerializer
 from starlette.requests import Request
 from starlette.responses import Response
 
+from dialens.studies.store import EndedLogins
 from dialens.web._arrival import Arrival
+from dialens.web._password import VIEWER
 
 _A_WEEK = 7 * 24 * 3600
 RESEARCHER_HOURS = 12
@@ -49,10 +52,12 @@ class Login:
     Attributes:
         session: A random name, new at every login.
         who: What the person said they are called, for the log of changes; empty if they did not.
+        role: What they may do (`OWNER` or `VIEWER`).
     """
 
     session: str
     who: str = ""
+    role: str = VIEWER
 
 
 @dataclass(frozen=True)
@@ -63,11 +68,18 @@ class LoginScope:
         name: Of the cookie.
         key: That signs it.
         root: The path below which it counts.
+        ended: Logins that count no more.
     """
 
     name: str
     key: bytes
     root: str
+    ended: EndedLogins | None = None
+
+
+def cookie_name(study: str) -> str:
+    """What the cookie of a study is called, which does not tell its name."""
+    return f"dialens-{hashlib.sha256(study.encode()).hexdigest()[:12]}"
 
 
 class CookieJar:
@@ -98,7 +110,7 @@ class CookieJar:
         self._key = key
         self._framed = framed
         self.root = root
-        self.name = f"dialens-{hashlib.sha256(study.encode()).hexdigest()[:12]}"
+        self.name = cookie_name(study)
         self._login = login or LoginScope(f"{self.name}-researcher", key, root)
         self.researcher = self._login.name
         self._visits = URLSafeSerializer(key, salt="visit", signer_kwargs=_SIGNER)
@@ -141,15 +153,22 @@ class CookieJar:
             content = self._logins.loads(cookie, max_age=RESEARCHER_HOURS * 3600)
         except BadSignature:
             return None
-        return Login(str(content["s"]), str(content["w"])) if isinstance(content, dict) else None
+        if not isinstance(content, dict):
+            return None
+        known = Login(str(content["s"]), str(content["w"]), str(content["r"]))
+        ended = self._login.ended
+        return None if ended is not None and ended.has_ended(known.session) else known
 
     def set_login(self, request: Request, response: Response, login: Login) -> None:
         """Set the cookie of a researcher's session."""
-        signed = str(self._logins.dumps({"s": login.session, "w": login.who}))
+        signed = str(self._logins.dumps({"s": login.session, "w": login.who, "r": login.role}))
         self._set_login(request, response, signed, RESEARCHER_HOURS * 3600)
 
-    def end_login(self, request: Request, response: Response) -> None:
-        """Delete the cookie of the researcher's session."""
+    def end_login(self, request: Request, response: Response, login: Login, now: datetime) -> None:
+        """Delete the cookie of the researcher's session, and let no copy of it count."""
+        if self._login.ended is not None:
+            until = now + timedelta(hours=RESEARCHER_HOURS)
+            self._login.ended.end(login.session, until=until, now=now)
         self._set_login(request, response, "", 0)
 
     def _set_login(self, request: Request, response: Response, value: str, seconds: int) -> None:

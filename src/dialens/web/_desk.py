@@ -14,7 +14,8 @@ from dialens.studies.design import MTurkRecruiter
 from dialens.studies.recruiters import Link, Recruiter, recruiter_of
 from dialens.studies.store import OperationStore
 from dialens.web._cookies import Login
-from dialens.web._login import HOME, STEER, check_ticket, login_of
+from dialens.web._login import HOME, STEER, check_owner, check_ticket, login_of
+from dialens.web._password import OWNER
 from dialens.web._site import Site
 from dialens.web._watching import Watch
 
@@ -75,7 +76,8 @@ class Desk:
         return self.site.clock()
 
     def check(self, form: Mapping[str, str], login: Login) -> None:
-        """Refuse a form that does not come from a page of this session."""
+        """Refuse a form that does not come from a page of this session, or of who may only look."""
+        check_owner(login)
         check_ticket(self.site, form, login)
 
     def page(self, template: str, login: Login, status: int = 200, **context: Any) -> Response:
@@ -92,6 +94,7 @@ class Desk:
             pays=not isinstance(self.platform.recruiter(study), Link),
             ticket=self.site.cookies.ticket(STEER, login.session),
             who=login.who,
+            looks_only=login.role != OWNER,
             **context,
         )
 

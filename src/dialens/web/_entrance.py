@@ -3,7 +3,9 @@
 Nothing is stored by looking at it: a session begins when the form is sent.
 """
 
+import logging
 import secrets
+import time
 from dataclasses import replace
 from urllib.parse import urlencode
 
@@ -14,13 +16,19 @@ from dialens.corpus import RATER_KINDS
 from dialens.studies import HUMAN, RATER_HEADER
 from dialens.studies.recruiters import BY_BROWSER
 from dialens.studies.store import Blocked, Session, UnknownSession, no_place
-from dialens.web._access import bearer_is_researcher
+from dialens.web._access import address_of, bearer_is_researcher
 from dialens.web._arrival import Arrival, arrival
 from dialens.web._coming_back import BEGIN, WAVE
 from dialens.web._cookies import Visit
 from dialens.web._forms import onward, wants_json
+from dialens.web._logging import Seldom
+from dialens.web._password import is_loopback, network_of
+from dialens.web._quota import Quota
 from dialens.web._refusal import Refusal
-from dialens.web._site import Site
+from dialens.web._site import Site, is_kiosk
+
+_CROWD_S = 600
+_SELDOM = Seldom(logging.getLogger(__name__))
 
 
 class Entrance:
@@ -29,6 +37,21 @@ class Entrance:
     def __init__(self, site: Site) -> None:
         """Let participants into `site`."""
         self.site = site
+        self._crowd = Quota(site.per_address, window_s=_CROWD_S, clock=time.monotonic)
+
+    def _check_crowd(self, request: Request) -> None:
+        """Refuse to let one address take all places; a proxy on this machine is no address."""
+        address = address_of(request)
+        if self.site.per_address and not is_loopback(address) and not is_kiosk(self.site.study):
+            network = network_of(address)
+            if not self._crowd.takes(network):
+                _SELDOM.warn(
+                    network,
+                    f"More than {self.site.per_address:,} people began from {network} within "
+                    f"{_CROWD_S / 60:.0f} minutes; others from there have to wait. Allow more with "
+                    "--per-address.",
+                )
+                raise Refusal(429, "crowded", {"retry-after": str(_CROWD_S)})
 
     def arrive(self, request: Request) -> Response:
         """The first page; who is in a session already goes on where they are."""
@@ -113,6 +136,7 @@ class Entrance:
         if not site.cookies.is_ticket(form.get("ticket", ""), BEGIN, visit.visitor):
             raise Refusal(403, "not_yours")
         site.check_device(request, form.get("device", ""))
+        self._check_crowd(request)
         came, chosen = visit.arrival, form.get("lang")
         session = site.store.begin(
             site.study.hash,

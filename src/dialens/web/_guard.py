@@ -80,6 +80,8 @@ class Guard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        if scope["method"] == "HEAD":  # as GET; the server sends no body
+            scope = {**scope, "method": "GET"}
         scope["dialens.refusal"] = self._refusal(scope)
         await self._app(scope, self._bounded(receive), self._dressed(scope, send))
 

@@ -2,26 +2,27 @@
 
 import logging
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from fastapi import FastAPI
 from fastapi.responses import JSONResponse
 
 from dialens.base import DialensError
 from dialens.studies.store import Store, StoreUnavailable
+from dialens.web._logging import Seldom
 
 _LOG = logging.getLogger(__name__)
+_SELDOM = Seldom(_LOG)
 _HOLDS_S = 5.0
 """How long a write that went well is believed, so that asking often costs no disk."""
 
 
-def add_health(app: FastAPI, stores: Iterable[Store], said: Mapping[str, str]) -> None:
+def add_health(app: FastAPI, stores: Iterable[Store]) -> None:
     """Serve `/healthz`, which says `ok` only while answers can be stored.
 
     Args:
         app: What is served.
         stores: Where its answers go.
-        said: What the page says besides.
     """
     kept, until = tuple(stores), 0.0
 
@@ -37,10 +38,10 @@ def add_health(app: FastAPI, stores: Iterable[Store], said: Mapping[str, str]) -
                 until = time.monotonic() + _HOLDS_S
         except StoreUnavailable as error:
             log_unavailable("/healthz", error)
-            return JSONResponse({"status": "unwell", **said}, 503)
-        return JSONResponse({"status": "ok", **said})
+            return JSONResponse({"status": "unwell"}, 503)
+        return JSONResponse({"status": "ok"})
 
 
 def log_unavailable(address: str, error: DialensError) -> None:
     """Write the cause into the server's log; strangers are not told it."""
-    _LOG.warning("%s was answered with 503: %s", address, error)
+    _SELDOM.warn(f"{address} {error}", f"{address} was answered with 503: {error}")

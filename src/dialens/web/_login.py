@@ -2,15 +2,17 @@
 
 import secrets
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, HTTPException, Request
 from fastapi.responses import RedirectResponse, Response
 
 from dialens.studies.store import LONGEST_NAME
-from dialens.web._access import LoginPlace, password_fits
+from dialens.web._access import LoginPlace, role_of
 from dialens.web._cookies import Login
 from dialens.web._forms import SentForm
+from dialens.web._password import OWNER
 
 LOGIN, STEER = "login", "steer"
 HOME = "/researcher"
@@ -32,6 +34,12 @@ def login_of(place: LoginPlace) -> Callable[[Request], Login]:
     return login
 
 
+def check_owner(login: Login) -> None:
+    """Refuse who may only look."""
+    if login.role != OWNER:
+        raise HTTPException(403, "Your password lets you look, and change nothing.")
+
+
 def check_ticket(place: LoginPlace, form: Mapping[str, str], login: Login) -> None:
     """Refuse a form that was not made for this login."""
     if not place.cookies.is_ticket(form.get("ticket", ""), STEER, login.session):
@@ -48,6 +56,11 @@ def login_routes(place: LoginPlace) -> APIRouter:
     router = APIRouter(prefix=HOME, include_in_schema=False)
     LoggedIn = Annotated[Login, Depends(login_of(place))]
 
+    @router.get("/")
+    @router.get("/login/")
+    def without_slash() -> Response:
+        return RedirectResponse(f"{place.cookies.root}{HOME}", 307)
+
     @router.get("/login")
     def login_page(request: Request) -> Response:
         return _login_page(place, request)
@@ -60,10 +73,12 @@ def login_routes(place: LoginPlace) -> APIRouter:
         if not before or not place.cookies.is_ticket(form.get("ticket", ""), LOGIN, before):
             sorry = "The form was out of date. Please try again."
             return _login_page(place, request, 403, sorry, who)
-        if not password_fits(place, request, form.get("password", "")):
+        role = role_of(place, request, form.get("password", ""))
+        if role is None:
             return _login_page(place, request, 401, "This is not the password.", who)
         response = RedirectResponse(f"{place.cookies.root}{HOME}", 303)
-        login = Login(secrets.token_urlsafe(24), who)
+        login = Login(secrets.token_urlsafe(24), who, role)
+        place.note("logged in" if role == OWNER else "logged in to look", who)
         place.cookies.set_login(request, response, login)
         return response
 
@@ -71,7 +86,8 @@ def login_routes(place: LoginPlace) -> APIRouter:
     def logout(request: Request, login: LoggedIn, form: SentForm) -> Response:
         check_ticket(place, form, login)
         response = to_login(place)
-        place.cookies.end_login(request, response)
+        place.note("logged out", login.who)
+        place.cookies.end_login(request, response, login, datetime.now(UTC))
         return response
 
     return router

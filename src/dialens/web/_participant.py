@@ -12,6 +12,7 @@ participants (`dialens.studies._http_participation`). Without a script, forms do
 
 import json
 import secrets
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -22,7 +23,6 @@ from fastapi.responses import JSONResponse, Response
 from dialens.studies import (
     JSON,
     NO_CONSENT,
-    WITHDRAWN,
     Screen,
     ending,
     filled,
@@ -32,7 +32,6 @@ from dialens.studies import (
 )
 from dialens.studies.plan import consent_answers, end_screen, verdict
 from dialens.studies.store import (
-    Ending,
     PendingSubmission,
     Session,
     SessionOver,
@@ -57,11 +56,13 @@ from dialens.web._intake import Intake
 from dialens.web._kiosk import NEXT
 from dialens.web._leaving import menu_of
 from dialens.web._pages import arrange
+from dialens.web._quota import Quota
 from dialens.web._refusal import Refusal
 from dialens.web._site import SessionCache, Site
 
 _HERE = "/study"
 _GRACE_S = 0.25
+_MOST_EVENTS = 20_000  # of one session, besides those that come with answers
 _SESSIONS = 320  # as many as the planner keeps plans of
 
 
@@ -86,6 +87,7 @@ class Participation:
         self.site = site
         self._intake = Intake(site.store)
         self._sessions = SessionCache(_SESSIONS)
+        self._events = Quota(_MOST_EVENTS, clock=time.monotonic)
         self.chats = None if site.replies is None else Chats(site, self.caller)
 
     def current(self, request: Request) -> Response:
@@ -192,13 +194,10 @@ class Participation:
     def leave(self, request: Request, session: Session, outcome: str, page: str) -> Response:
         """Delete somebody who does not go on, and lead them to a page that says so.
 
-        Of who began again after an earlier attempt, what they agreed to then is kept.
+        Of all attempts: the page says that nothing about them was kept.
         """
         site = self.site
-        if session.attempt == 1 or outcome == WITHDRAWN:
-            site.store.depart(session.token, outcome)
-        else:
-            site.store.end(session.token, Ending(outcome), now=site.clock())
+        site.store.depart(session.token, outcome)
         self._sessions.drop(session.token)
         response = onward(request, page)
         visit = site.cookies.visit(request)
@@ -263,6 +262,8 @@ class Participation:
             raise Refusal(403, "no_session")
         if not site.cookies.is_ticket(sent.ticket, ANSWER, visit.token):
             raise Refusal(403, "not_yours")
+        if not self._events.takes(visit.token, len(sent.events)):
+            raise Refusal(413, "large")
         events = [event.event(sent.page) for event in sent.events]
         site.store.log_events(visit.token, sent.screen.replace("\0", ""), events, now=site.clock())
         return Response(status_code=204)

@@ -28,6 +28,10 @@ class TooManyTries(DialensError):
         self.seconds = seconds
 
 
+OWNER, VIEWER = "owner", "viewer"
+"""Who may do everything, and who may look and change nothing."""
+
+
 class Password:
     """Compares in constant time; five failed attempts in five minutes block an address.
 
@@ -37,40 +41,48 @@ class Password:
     Examples:
         >>> door = Password("correct horse", clock=lambda: 0.0)
         >>> door.accepts("correct horse", "10.0.0.1"), door.accepts("wrong", "10.0.0.1")
-        (True, False)
+        ('owner', None)
     """
 
-    def __init__(self, text: str, *, clock: Callable[[], float]) -> None:
-        """Accept `text`; `clock` counts seconds."""
-        if len(text) < SHORTEST:
-            raise DialensError(
-                f"The researcher's password has {len(text)} characters; it needs {SHORTEST}."
-            )
+    def __init__(self, text: str, *, clock: Callable[[], float], viewer: str = "") -> None:
+        """Accept `text`, and of who may only look `viewer`; `clock` counts seconds."""
+        texts = {OWNER: text, VIEWER: viewer} if viewer else {OWNER: text}
+        for role, one in texts.items():
+            if len(one) < SHORTEST:
+                whose = "researcher's" if role == OWNER else "viewers'"
+                raise DialensError(
+                    f"The {whose} password has {len(one)} characters; it needs {SHORTEST}."
+                )
+        if viewer == text:
+            raise DialensError("Researcher and viewers need different passwords.")
+        self._texts = {role: _bytes(one) for role, one in texts.items()}
         self._salt = os.urandom(32)
-        self._kept = self._digest(text)
+        self._kept = {role: self._digest(one) for role, one in self._texts.items()}
         self._clock = clock
         self._lock = threading.Lock()
         self._mistakes: dict[str, deque[float]] = {}
         self._all: deque[float] = deque()
 
-    def accepts(self, password: str, address: str) -> bool:
-        """Whether it is the password.
+    def accepts(self, password: str, address: str) -> str | None:
+        """Whose password it is: the `OWNER`'s, a `VIEWER`'s, or nobody's.
 
         Raises:
             TooManyTries: It was not looked at.
         """
         with self._lock:
-            now, who = self._clock(), _network(address)
+            now, who = self._clock(), network_of(address)
             self._refuse(self._mistakes.get(who, deque()), _TRIES_OF_ONE, now)
             self._refuse(self._all, _TRIES_OF_ALL, now)
-            if hmac.compare_digest(self._digest(password), self._kept):
+            given = self._digest(_bytes(password))
+            fits = [role for role, own in self._kept.items() if hmac.compare_digest(given, own)]
+            if fits:
                 self._mistakes.pop(who, None)
-                return True
+                return fits[0]
             if len(self._mistakes) >= _MOST_ADDRESSES:
                 self._mistakes.pop(next(iter(self._mistakes)))
             self._mistakes.setdefault(who, deque()).append(now)
             self._all.append(now)
-            return False
+            return None
 
     def _refuse(self, mistakes: deque[float], most: int, now: float) -> None:
         while mistakes and mistakes[0] <= now - _WINDOW_S:
@@ -78,17 +90,34 @@ class Password:
         if len(mistakes) >= most:
             raise TooManyTries(max(int(mistakes[0] + _WINDOW_S - now), 1))
 
-    def _digest(self, text: str) -> bytes:
-        return hmac.digest(self._salt, text.encode("utf-8", "surrogatepass"), "sha256")
+    def bound(self, key: bytes) -> bytes:
+        """A key that changes with the passwords, so that a new one ends all logins.
+
+        Examples:
+            >>> doors = [
+            ...     Password(text, clock=lambda: 0.0) for text in ("one password", "another one")
+            ... ]
+            >>> doors[0].bound(b"key") == doors[1].bound(b"key")
+            False
+        """
+        digests = b"".join(hmac.digest(key, one, "sha256") for one in self._texts.values())
+        return hmac.digest(key, b"login with " + digests, "sha256")
+
+    def _digest(self, text: bytes) -> bytes:
+        return hmac.digest(self._salt, text, "sha256")
 
 
-def _network(address: str) -> str:
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
+
+
+def network_of(address: str) -> str:
     """What failed attempts are counted for: an IPv4 address, or an IPv6 network of 64 bits.
 
     Examples:
-        >>> _network("2001:db8::1") == _network("2001:db8::2")
+        >>> network_of("2001:db8::1") == network_of("2001:db8::2")
         True
-        >>> _network("192.0.2.1")
+        >>> network_of("192.0.2.1")
         '192.0.2.1'
     """
     try:
@@ -98,3 +127,16 @@ def _network(address: str) -> str:
     if parsed.version == 4:
         return str(parsed)
     return str(ipaddress.ip_network((parsed, 64), strict=False))
+
+
+def is_loopback(host: str) -> bool:
+    """Whether an address is this machine's own, which nobody else reaches.
+
+    Examples:
+        >>> [is_loopback(host) for host in ("127.0.0.1", "localhost", "0.0.0.0")]
+        [True, True, False]
+    """
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

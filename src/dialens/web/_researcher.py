@@ -17,7 +17,7 @@ from dialens.studies.export import UnreadableVersion, export
 from dialens.studies.judges import LEDGER
 from dialens.web._cookies import Login
 from dialens.web._desk import Desk
-from dialens.web._login import HOME
+from dialens.web._login import HOME, check_owner
 from dialens.web._overview import overview_routes
 from dialens.web._payment import payment_routes
 from dialens.web._person_pages import people_routes
@@ -33,6 +33,8 @@ def researcher_routes(desk: Desk) -> APIRouter:
 
     @router.get("/export.zip")
     def download(login: LoggedIn) -> Response:
+        check_owner(login)
+        desk.site.note("data exported", login.who)
         return export_zip(desk.site)
 
     whole = APIRouter()

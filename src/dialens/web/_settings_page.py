@@ -2,13 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Depends
 from fastapi.responses import RedirectResponse, Response
 
 from dialens.base import DialensError
 from dialens.studies import JSON, Study, operation_values, settings_from
+from dialens.studies.store import IS_CHANGE
 from dialens.web._cookies import Login
 from dialens.web._desk import Desk
 from dialens.web._forms import SentForm
@@ -143,7 +144,8 @@ def _page(
     saved: bool = False,
 ) -> Response:
     study = desk.site.running.now()
-    changes: list[dict[str, Any]] = desk.records.changes_frame(desk.site.study.hash).to_dicts()
+    log = desk.records.changes_frame(desk.site.study.hash).reverse()
+    changes, visits = log.filter(IS_CHANGE), log.filter(~IS_CHANGE)
     return desk.page(
         "settings",
         login,
@@ -151,7 +153,8 @@ def _page(
         fields=setting_fields(study),
         targets={} if _has_lists(study) else study.targets,
         given=form or {},
-        changes=changes[::-1][:_MOST_CHANGES],
+        changes=changes.head(_MOST_CHANGES).to_dicts(),
+        visits=visits.head(_MOST_CHANGES).to_dicts(),
         sorry=sorry,
         saved=saved,
     )

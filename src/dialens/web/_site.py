@@ -18,10 +18,18 @@ from dialens.studies import NextWave, Screen, Study, estimate, media_files, next
 from dialens.studies.design import MTurkRecruiter
 from dialens.studies.plan import Planner
 from dialens.studies.recruiters import Return, completion_code, recruiters
-from dialens.studies.store import COMPLETED, ConversationStore, Session, Store, StudyRecord
+from dialens.studies.store import (
+    COMPLETED,
+    ConversationStore,
+    EndedLogins,
+    OperationStore,
+    Session,
+    Store,
+    StudyRecord,
+)
 from dialens.studies.texts import Texts
 from dialens.web._arrival import Arrival, WrongDevice
-from dialens.web._cookies import CookieJar, LoginScope
+from dialens.web._cookies import CookieJar, LoginScope, cookie_name
 from dialens.web._devices import device_of
 from dialens.web._operation import RunningStudy
 from dialens.web._pages import Pages
@@ -60,6 +68,7 @@ class Site:
         replies: Asks agents, where participants talk with them.
         media: Where pictures, sounds and films of items lie, by name.
         any_device: Whether people may take part on devices that the study is not for.
+        per_address: How many may begin from one address within ten minutes; any number if 0.
         folder: Where the study file lies.
         root: The path that all addresses begin with; empty if the study has a host of its own.
         all_studies: Address of the list of all studies of the server; none if this is the only one.
@@ -78,6 +87,7 @@ class Site:
     replies: Replies | None = None
     media: Mapping[str, Path] = field(default_factory=dict)
     any_device: bool = False
+    per_address: int = 0
     folder: Path | None = None
     root: str = ""
     all_studies: str | None = None
@@ -115,7 +125,10 @@ class Site:
         key = store.secrets.signing_key()
         framed = isinstance(study.design.recruiter, MTurkRecruiter)
         # Not the version: a new one has to know people who are under way in the last.
-        cookies = CookieJar(key, study.name, framed=framed, root=root_path(root), login=login)
+        below = root_path(root)
+        own = f"{cookie_name(study.name)}-researcher"
+        scope = LoginScope(own, password.bound(key), below, EndedLogins(store.database))
+        cookies = CookieJar(key, study.name, framed=framed, root=below, login=login or scope)
         site = cls._made(study, store, cookies, password, clock, replies, folder)
         if login is not None:
             site = replace(site, all_studies=f"{login.root}/researcher")
@@ -170,6 +183,10 @@ class Site:
         """Where a picture, sound or film of any version lies; none if there is none."""
         found = (site.media.get(name) for site in (self, *self.versions.values()))
         return next((path for path in found if path is not None), None)
+
+    def note(self, what: str, who: str) -> None:
+        """Write down what a researcher did, in the log of changes."""
+        OperationStore(self.store, "dashboard", who).note(self.study.hash, what, now=self.clock())
 
     def close(self) -> None:
         """Stop asking agents, in all versions."""

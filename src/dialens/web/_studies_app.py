@@ -16,7 +16,7 @@ from starlette.routing import BaseRoute, Mount, Route
 
 from dialens.base import DialensError
 from dialens.studies import Study
-from dialens.studies.store import Store, StoreUnavailable
+from dialens.studies.store import EndedLogins, Store, StoreUnavailable
 from dialens.studies.texts import Texts
 from dialens.web._cookies import CookieJar, Login, LoginScope
 from dialens.web._guard import Guard, security_headers
@@ -64,20 +64,30 @@ class Index:
     researcher_pages: Templates
 
     @classmethod
-    def of(cls, studies: Sequence[ServedStudy], *, password: str, root: str = "") -> "Index":
+    def of(
+        cls,
+        studies: Sequence[ServedStudy],
+        *,
+        password: str,
+        viewer_password: str = "",
+        root: str = "",
+    ) -> "Index":
         """Register studies in their stores and make them ready to be served.
 
         Args:
             studies: What is served.
             password: For the researcher's pages of all of them.
+            viewer_password: For who may look at them and change nothing; none if empty.
             root: The path that all addresses begin with.
         """
         root, names = root_path(root), [one.study.name for one in studies]
         check_names(names)
         keys = b"".join(one.store.secrets.signing_key() for one in studies)
         key = hashlib.sha256(b"login to several studies" + keys).digest()
-        login = LoginScope("dialens-researcher", key, root)
-        shared = Password(password, clock=time.monotonic)
+        shared = Password(password, clock=time.monotonic, viewer=viewer_password)
+        # One of them remembers for all which logins have ended.
+        ended = EndedLogins(studies[0].store.database)
+        login = LoginScope("dialens-researcher", shared.bound(key), root, ended)
         sites = tuple(
             Site.of(
                 one.study,
@@ -91,6 +101,11 @@ class Index:
         )
         cookies = CookieJar(key, "index", framed=False, root=root, login=login)
         return cls(sites, cookies, shared, Templates(Texts.of("en"), root=root, title=_TITLE))
+
+    def note(self, what: str, who: str) -> None:
+        """Write down what a researcher did, in the log of changes of every study."""
+        for site in self.sites:
+            site.note(what, who)
 
 
 def check_names(names: Sequence[str]) -> None:
@@ -137,11 +152,15 @@ def _routes(site: Site) -> tuple[BaseRoute, ...]:
 
 def _index_app(index: Index) -> FastAPI:
     app = FastAPI(
-        docs_url=None, redoc_url=None, openapi_url=None, dependencies=[Depends(not_refused)]
+        docs_url=None,
+        redoc_url=None,
+        openapi_url=None,
+        redirect_slashes=False,
+        dependencies=[Depends(not_refused)],
     )
     app.include_router(login_routes(index))
     _add_pages(app, index)
-    add_health(app, [site.store for site in index.sites], {})
+    add_health(app, [site.store for site in index.sites])
     add_assets(app)
     _add_handlers(app, index)
     app.add_middleware(Guard, headers=security_headers())

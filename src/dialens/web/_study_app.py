@@ -9,6 +9,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, JSONResponse, Response
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 
 from dialens.base import DialensError
 from dialens.studies import MEDIA_TYPES
@@ -68,8 +69,8 @@ def study_app(
     """
     # The usual pages about the API would load scripts from elsewhere.
     app = FastAPI(
-        title=f"dialens study: {site.study.name}",
-        version=str(site.study.design.version),
+        title="A study with dialens",  # its name may tell what is expected; anybody reads this
+        redirect_slashes=False,  # to where the request says that we are
         docs_url=None,
         redoc_url=None,
         openapi_url="/api/openapi.json",
@@ -85,7 +86,7 @@ def study_app(
     app.include_router(researcher_routes(desk))
     app.include_router(researcher_preview(desk))
     app.include_router(api_routes(site, watch))
-    add_health(app, [site.store], {"study": site.study.name})
+    add_health(app, [site.store])
     add_assets(app)
     add_media(app, lambda: site)
     _add_handlers(app, site)
@@ -181,6 +182,11 @@ def _add_handlers(app: FastAPI, site: Site) -> None:
         page.headers.update(security_headers(framed_by=site.framed_by))  # made beyond the guard
         return page
 
+    def gone(request: Request, error: Exception) -> Response:
+        # Nobody reads this. An upload that broke off is everyday.
+        return Response(status_code=400)
+
+    app.add_exception_handler(ClientDisconnect, gone)
     app.exception_handler(HTTPException)(refused)
     app.exception_handler(StoreUnavailable)(unavailable)
     app.add_exception_handler(EventError, unreadable)

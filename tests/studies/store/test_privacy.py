@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import sqlite3
 from decimal import Decimal
 from pathlib import Path
 
 import polars as pl
 import pytest
+from sqlalchemy import text
 
 from dialens.base import DialensError
 from dialens.studies import Field, Screen, Side, Talk
@@ -185,3 +187,36 @@ def test_figures_of_a_study_with_nobody(store: Store) -> None:
     assert store.dropout(study.hash).height == 0
     assert store.times(study.hash).completed_minutes is None
     assert store.answers_frame(study.hash).schema["answered_at"] == pl.Datetime("us", "UTC")
+
+
+def test_what_a_reader_still_sees_is_overwritten_when_they_have_gone(tmp_path: Path) -> None:
+    """Nobody else waits meanwhile; before, a second of reading stopped everybody for thirty."""
+    url = f"sqlite:///{tmp_path / 'study.db'}"
+    secret = "a sentence that nobody else would write " * 3
+    with Store.open(url, secrets=KEY) as store:
+        gone = participate(store, WORKER, secret)
+        with sqlite3.connect(tmp_path / "study.db", isolation_level=None) as reader:
+            reader.execute("BEGIN")
+            reader.execute("SELECT count(*) FROM answers").fetchall()
+            assert not store.forget(gone, patience_s=0.2).erased
+            assert secret.encode() in all_bytes(url, None)
+            came = arrive(store, register(store), "another")
+            store.submit(came.token, given(0), now=NOON)
+            reader.execute("COMMIT")
+        reader.close()
+    with Store.open(url, secrets=KEY) as store:
+        store.database.try_writing()
+        assert secret.encode() not in all_bytes(url, None)
+
+
+def test_postgresql_needs_a_vacuum(store: Store, url: str, keeps) -> None:
+    if url.startswith("sqlite"):
+        pytest.skip("SQLite overwrites what is deleted")
+    secret = "a sentence that nobody else would write " * 3
+    gone = participate(store, WORKER, secret)
+    assert not store.forget(gone).erased
+    store.database.vacuum()
+    with store.database.reading() as connection:
+        places = connection.execute(text("SELECT pg_relation_filepath('answers')")).scalar_one()
+        folder = connection.execute(text("SHOW data_directory")).scalar_one()
+    assert secret.encode() not in (Path(folder) / places).read_bytes()

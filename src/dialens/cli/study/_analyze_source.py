@@ -202,7 +202,7 @@ def _anybody(source: Path) -> bool:
     from dialens.studies.store import Store
 
     design = read_design(study_file(source))
-    with Store.open(database_of(source, None), create=False) as store:
+    with Store.open(database_of(source, None), create=False, needs_key=False) as store:
         return any(
             attendance(store, record.hash)
             for record in store.studies()

@@ -93,7 +93,13 @@ def recorded_versions(
     if versions and every:
         raise DialensError("Give --version or --all-versions, not both.")
     name = read_design(study_file(study)).study
-    with _database(study, url) as place, Store.open(place, create=False) as store:
+    with _database(study, url) as place, Store.open(place, create=False, needs_key=False) as store:
+        if store.secrets.is_lost:
+            say(
+                "The key of the database is not there, or not the one it was made with: ids of "
+                "people at the recruiter cannot be read, nobody can be paid by them, and the study "
+                "cannot be served. All answers can be read."
+            )
         there = sorted(
             (record for record in store.studies() if record.name == name),
             key=lambda record: int(record.version),

@@ -55,6 +55,14 @@ def serve(
             help="Where a proxy puts the study, if not at the top of its host: /warmth.",
         ),
     ] = "",
+    per_address: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            metavar="N",
+            help="How many people may begin from one address within ten minutes; 0 for any number.",
+        ),
+    ] = 100,
     log: Annotated[bool, typer.Option("--log", help="Print every request.")] = False,
     unfinished: Unfinished = False,
 ) -> None:
@@ -87,12 +95,14 @@ def serve(
     if len(loaded) > 1:
         check_names([one.name for one in loaded])
 
-    def say_where(listening_at: int) -> None:
+    def say_where(listening_at: int, most: int) -> None:
         shown = f"[{host}]" if ":" in host else host
         address = f"http://{'127.0.0.1' if host in _EVERYWHERE else shown}:{listening_at}{below}"
         _say_addresses(loaded, address)
         if made_up:
             print(f"  password      {password}")
+        for line in _cautions(host, proxy, most):
+            print(f"! {line}")
         print("Stop with Ctrl-C; nothing is lost.", flush=True)
 
     run(
@@ -103,9 +113,26 @@ def serve(
         workers=workers,
         root=below,
         proxies=proxy,
+        per_address=per_address,
         quiet=not log,
         on_listening=say_where,
     )
+
+
+def _cautions(host: str, proxy: str | None, most: int) -> Iterator[str]:
+    """What a researcher should know of the server before it is open to others."""
+    from dialens.web import MOST_CONNECTIONS, is_loopback
+
+    if proxy is None and not is_loopback(host):
+        yield (
+            "Other machines reach this server without encryption: password, cookies and answers "
+            "can be read on the way. Put a proxy with TLS in front, and name it: --proxy ADDRESS."
+        )
+    if most < MOST_CONNECTIONS:
+        yield (
+            f"The limit on open files leaves room for {most:,} connections a process; raise it "
+            f"(ulimit -n, or LimitNOFILE= in a service) for {MOST_CONNECTIONS:,}."
+        )
 
 
 def _say_addresses(studies: Sequence["Study"], address: str) -> None:
@@ -132,6 +159,7 @@ def _ready(study: Path, url: str, *, unfinished: bool) -> "Study":
     for line in unreachable_agents(open_agents(loaded, study_file(study).parent)):
         print(f"! {line}")
     with Store.open(url) as store:
+        store.database.check()
         try:
             store.database.try_writing()
         except StoreUnavailable as error:

@@ -23,6 +23,7 @@ from dialens.studies.export._talks import CONVERSATIONS, with_partial, write_con
 from dialens.studies.judges import Ledger, judge_ratings, with_conditions
 from dialens.studies.store import (
     EXCHANGES,
+    IS_CHANGE,
     ConversationStore,
     OperationStore,
     Store,
@@ -155,7 +156,7 @@ def export(
         "events": of_all(store.events_frame),
         "screens": of_all(store.screens_frame),
         "consents": consents(answers),
-        "changes": of_all(operating.changes_frame),
+        "changes": of_all(operating.changes_frame).filter(IS_CHANGE),
     }
     if asked.height:
         frames["judges"] = asked
@@ -172,7 +173,7 @@ def export(
         judged=judged.height,
         judges=asked.height,
     )
-    with atomic_folder(target, force=force) as scratch:
+    with atomic_folder(target, force=force, private=True) as scratch:  # people's answers
         if talked:
             failed = of_all(talking.failures_frame)
             frames |= {"exchanges": said, "failures": failed}

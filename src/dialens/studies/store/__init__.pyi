@@ -1,12 +1,13 @@
 from ._activity import EVENT_KINDS, Event
 from ._arrivals import no_place
 from ._backup import Backup, back_up, check_belongs, restore
-from ._changes import CHANGES, Change
+from ._changes import CHANGES, IS_CHANGE, Change
 from ._conversations import LEASE_S, ConversationStore
 from ._figures import CellProgress, EarlyEnd, Times
 from ._forget import Forgotten
 from ._frames import EXCHANGES
 from ._histories import History, ScreenVisit, histories
+from ._logins import EndedLogins
 from ._messages import AgentFailure, AgentReply, Lease, ParticipantMessage
 from ._operating import OperationStore
 from ._partial import lost_by_agent, partial_sentences
@@ -52,6 +53,7 @@ __all__ = [
     "EXCHANGES",
     "EXPIRED",
     "IDENTITIES",
+    "IS_CHANGE",
     "KEY_VARIABLE",
     "LEASE_S",
     "LONGEST_NAME",
@@ -69,6 +71,7 @@ __all__ = [
     "CodeHolder",
     "ConversationStore",
     "EarlyEnd",
+    "EndedLogins",
     "Ending",
     "Event",
     "EventError",

@@ -31,14 +31,17 @@ CHANGES = pl.Schema(_COLUMNS)
 `by` is the way by which it was made, `who` the name that somebody gave at the dashboard's login.
 """
 
+IS_CHANGE = (pl.col("before") != "null") | (pl.col("after") != "null")
+"""Which rows are changes; the others say what somebody did that changed nothing."""
+
 
 @dataclass(frozen=True)
 class Change:
     """Something that a researcher changed.
 
     Attributes:
-        what: A setting of the operation, `cell …`, `excluded`, `paid`, `bonus`, or
-            `identities exported`.
+        what: A setting of the operation, `cell …`, `excluded`, `paid`, `bonus`,
+            `identities exported`; `logged in`, `data exported` and the like change nothing.
         before: The value until then; none if there was none.
         after: The value from then on.
         participant: Whom it is about; none if it is about nobody.

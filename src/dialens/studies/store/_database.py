@@ -1,15 +1,17 @@
 """A connection to SQLite or PostgreSQL under which a commit is a promise.
 
 SQLite: write-ahead log, fsync at every commit, one writer at a time from the first statement on
-(`BEGIN IMMEDIATE`). PostgreSQL: row locks, synchronous commit. What was deleted is overwritten.
+(`BEGIN IMMEDIATE`), deleted rows overwritten. PostgreSQL: row locks, synchronous commit.
 """
 
 import os
+import re
 import sqlite3
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +22,10 @@ from dialens.base import DialensError, first_line, listed
 from dialens.studies.store import migrations
 from dialens.studies.store._postgresql import DRIVER, DRIVERS, postgresql_engine
 from dialens.studies.store._problems import StoreUnavailable
+from dialens.studies.store._tables import metadata
 
 _WAIT_S = 30
+_AGAIN_S = 0.05
 _MAGIC = b"SQLite format 3\0"
 _READING = "dialens_reading"
 # Any number will do, as long as every dialens takes the same.
@@ -34,6 +38,7 @@ class Database:
 
     engine: Engine
     _writer: AbstractContextManager[Any]
+    _unscrubbed: threading.Event = field(default_factory=threading.Event)
 
     @classmethod
     def open(cls, url: str, *, create: bool) -> "Database":
@@ -60,6 +65,7 @@ class Database:
             pool_size=1,  # another connection would be another database
             max_overflow=0,
             pool_timeout=_WAIT_S,
+            hide_parameters=True,
         )
         _prepare(engine)
         return cls(engine, threading.Lock())._upgraded()
@@ -73,16 +79,36 @@ class Database:
                         text("SELECT pg_advisory_xact_lock(:key)"), {"key": _MIGRATION_LOCK}
                     )
                 migrations.upgrade(connection)
+            self._scrub_for_others()
         except DBAPIError as error:
             self.close()
-            raise DialensError(
-                f"{self.engine.url.render_as_string()} is damaged, or not the database of a study "
-                f"({first_line(error.orig or error)}). Put a backup back: dialens study restore."
-            ) from error
+            raise self._damaged(str(first_line(error.orig or error))) from error
         except BaseException:
             self.close()
             raise
         return self
+
+    def check(self) -> None:
+        """Look through SQLite's file for damage, before people's answers are put into it.
+
+        Raises:
+            DialensError: It is damaged.
+        """
+        if not self.is_sqlite:
+            return
+        with self.reading() as connection:
+            try:
+                found = connection.exec_driver_sql("PRAGMA quick_check(1)").scalar_one()
+            except DBAPIError as error:
+                found = first_line(error.orig or error)
+        if found != "ok":
+            raise self._damaged(str(found))
+
+    def _damaged(self, why: str) -> DialensError:
+        return DialensError(
+            f"{self.engine.url.render_as_string()} is damaged, or not the database of a study "
+            f"({' '.join(why.split())}). Put a backup back: dialens study restore."
+        )
 
     @property
     def is_sqlite(self) -> bool:
@@ -101,6 +127,8 @@ class Database:
         # Threads of one process queue here: SQLite's own waiting is polling, and unfair.
         with self._writer, _unavailable(self.engine), self.engine.begin() as connection:
             yield connection
+        if self._unscrubbed.is_set():
+            self.scrub()
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -124,17 +152,72 @@ class Database:
         with self.writing() as connection:
             # Another value each time: SQLite does not write what is there already.
             connection.execute(once, {"mark": os.urandom(8).hex()})
+        self._scrub_for_others()
 
-    def scrub(self) -> None:
-        """Leave nothing of deleted rows in SQLite's log; what PostgreSQL keeps, vacuum takes."""
+    def scrub(self, *, patience_s: float = 0.0) -> bool:
+        """Leave nothing of deleted rows in SQLite's files; whether that is so.
+
+        It is not while somebody reads (a backup, another program): what they see has to stay. It is
+        tried again for a while, and then after each write and whenever the database is opened or
+        tried. SQLite's own waiting would keep others from writing. Of PostgreSQL's files see
+        `vacuum`.
+
+        Args:
+            patience_s: How long to try.
+        """
         if not self.is_sqlite:
-            return
-        with self._writer, _unavailable(self.engine):
+            return False
+        until = time.monotonic() + patience_s
+        while not (scrubbed := self._scrub_once()) and time.monotonic() < until:
+            time.sleep(_AGAIN_S)
+        if scrubbed and self._unscrubbed.is_set():
+            self._unscrubbed.clear()
+            self._mark("DELETE FROM settings WHERE name = 'to scrub'")
+        elif not scrubbed and not self._unscrubbed.is_set():
+            self._mark("INSERT INTO settings VALUES ('to scrub', '') ON CONFLICT DO NOTHING")
+            self._unscrubbed.set()
+        return scrubbed
+
+    def _mark(self, statement: str) -> None:
+        with self.writing() as connection:
+            connection.exec_driver_sql(statement)
+
+    def _scrub_for_others(self) -> None:
+        """Do what another process could not, since somebody was reading."""
+        if self.is_sqlite and not _is_frozen(Path(self.engine.url.database or "")):
+            with self.reading() as connection:
+                query = "SELECT 1 FROM settings WHERE name = 'to scrub'"
+                left = connection.exec_driver_sql(query).first() is not None
+            if left:
+                self._unscrubbed.set()
+                self.scrub()
+
+    def _scrub_once(self) -> bool:
+        with _unavailable(self.engine):
             raw = self.engine.raw_connection()
             try:
-                raw.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)")
+                cursor = raw.cursor()
+                cursor.execute("PRAGMA busy_timeout=0")
+                (busy, *_) = cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+                cursor.execute(f"PRAGMA busy_timeout={_WAIT_S * 1000}")
             finally:
                 raw.close()
+        return not busy
+
+    def vacuum(self) -> None:
+        """Rewrite PostgreSQL's tables, so that nothing of deleted rows is left in their files.
+
+        Nobody can use a table while it is rewritten. The server's log of changes (WAL), its
+        archives and its backups keep what was deleted until they are recycled.
+        """
+        if self.is_sqlite:
+            return
+        level = {"isolation_level": "AUTOCOMMIT"}
+        with _unavailable(self.engine), self.engine.connect() as connection:
+            free = connection.execution_options(**level)
+            for table in metadata.sorted_tables:
+                free.exec_driver_sql(f'VACUUM FULL "{table.name}"')
+            free.exec_driver_sql("CHECKPOINT")
 
     def close(self) -> None:
         """Give all connections back."""
@@ -154,13 +237,18 @@ def database_url(url: str) -> URL:
     """
     try:
         parsed = make_url(url)
-    except ArgumentError as error:
-        raise _not_a_place(url) from error
+    except (ArgumentError, ValueError) as error:  # an address that is none, or a port
+        raise _not_a_place(_without_password(url)) from error
     if parsed.drivername in DRIVERS:
         return parsed.set(drivername=DRIVER)
     if parsed.drivername == "sqlite" and parsed.database not in (None, "", ":memory:"):
         return parsed
     raise _not_a_place(parsed.render_as_string())
+
+
+def _without_password(url: str) -> str:
+    """An address that cannot be taken apart, as it may be shown."""
+    return re.sub(r"//[^/]*@", "//***@", url)
 
 
 def _not_a_place(url: str) -> DialensError:
@@ -191,7 +279,14 @@ def _sqlite(url: URL, *, create: bool) -> Engine:
         # Without a log beside it, which nobody could make, SQLite reads it only when told so.
         address = f"{path.resolve().as_uri()}?immutable=1"
         options = {"creator": lambda: sqlite3.connect(address, uri=True, check_same_thread=False)}
-    engine = create_engine(url, **options, pool_size=8, max_overflow=64, pool_timeout=_WAIT_S)
+    engine = create_engine(
+        url,
+        **options,
+        pool_size=8,
+        max_overflow=64,
+        pool_timeout=_WAIT_S,
+        hide_parameters=True,  # they are people's answers, and errors go into logs
+    )
     _prepare(engine)
     return engine
 

@@ -12,7 +12,18 @@ from dialens.studies.store._tables import departures, participants, studies
 
 @dataclass(frozen=True)
 class Forgotten:
-    """How many rows of a person were deleted."""
+    """How many rows of a person were deleted.
+
+    Attributes:
+        participant: The pseudonym.
+        sessions: Of theirs.
+        screens: That they sent.
+        answers: On them.
+        events: Of their pages.
+        messages: To agents.
+        erased: Whether nothing is left in the files of the database; otherwise the rows are gone,
+            and their bytes are overwritten later.
+    """
 
     participant: str
     sessions: int
@@ -20,6 +31,7 @@ class Forgotten:
     answers: int
     events: int
     messages: int = 0
+    erased: bool = True
 
 
 def forget(connection: Connection, participant: str) -> Forgotten:

@@ -4,7 +4,6 @@ from pathlib import Path
 
 from sqlalchemy import Connection, func, insert, select
 
-from dialens.base import DialensError
 from dialens.studies.store._database import Database
 from dialens.studies.store._problems import WrongKey
 from dialens.studies.store._secrets import KEY_VARIABLE, Entropy, Secrets
@@ -17,7 +16,7 @@ FINGERPRINT = "key fingerprint"
 def key_beside(database: Database, entropy: Entropy) -> Secrets:
     """The key in the file beside an SQLite database, made with the database."""
     if database.file is None:
-        raise DialensError(
+        raise WrongKey(
             f"A study in PostgreSQL needs its key in {KEY_VARIABLE}, so that worker ids can be "
             "encrypted. Make one with: python -c 'import secrets, base64; "
             "print(base64.urlsafe_b64encode(secrets.token_bytes(32)).decode())'"

@@ -31,6 +31,7 @@ def postgresql_engine(url: URL, *, wait_s: float) -> Engine:
         max_overflow=32,
         pool_timeout=wait_s,
         pool_pre_ping=True,
+        hide_parameters=True,  # they are people's answers, and errors go into logs
     )
 
     @event.listens_for(engine, "connect")

@@ -35,7 +35,7 @@ class Secrets:
     """The key, and what is done with it.
 
     Attributes:
-        key: 256 random bits.
+        key: 256 random bits; empty if it is lost.
 
     Examples:
         >>> secrets = Secrets(bytes(32))
@@ -49,7 +49,7 @@ class Secrets:
     key: bytes = field(repr=False)
 
     def __post_init__(self) -> None:
-        if len(self.key) != _BYTES:
+        if self.key and len(self.key) != _BYTES:
             raise DialensError(
                 f"A study's key is {_BYTES} bytes, not {len(self.key)}. `dialens` makes one; "
                 "do not write it by hand."
@@ -104,7 +104,7 @@ class Secrets:
                 scratch.unlink()
             return created
         if not path.exists():
-            raise DialensError(
+            raise WrongKey(
                 f"{path}, the key of the study's database, does not exist. Put it back from where "
                 f"the database was served, or set {KEY_VARIABLE}."
             )
@@ -187,6 +187,16 @@ class Secrets:
             return None
         return plain.decode("utf-8", "surrogatepass")
 
+    @property
+    def is_lost(self) -> bool:
+        """Whether there is no key, so that nothing encrypted can be read."""
+        return not self.key
+
     def _derived(self, purpose: str) -> bytes:
+        if self.is_lost:
+            raise WrongKey(
+                "The key of the study's database is lost, so that ids of people at the recruiter "
+                f"cannot be read. Put the key file back beside the database, or set {KEY_VARIABLE}."
+            )
         derivation = HKDF(SHA256(), _BYTES, salt=None, info=f"dialens study {purpose}".encode())
         return derivation.derive(self.key)

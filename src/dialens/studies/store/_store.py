@@ -6,7 +6,7 @@ Each method is one transaction and safe under many processes. What returns is on
 import base64
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Self
 
@@ -26,7 +26,7 @@ from dialens.studies.store._figures import CellProgress, EarlyEnd, Times
 from dialens.studies.store._forget import Forgotten, depart, forget
 from dialens.studies.store._keys import check_key, key_beside
 from dialens.studies.store._precision import known_precision
-from dialens.studies.store._problems import NotFinished
+from dialens.studies.store._problems import NotFinished, WrongKey
 from dialens.studies.store._registration import StudyRecord
 from dialens.studies.store._secrets import Entropy, Secrets
 from dialens.studies.store._session import (
@@ -51,6 +51,7 @@ from dialens.studies.store._tables import (
 from dialens.studies.store._waves import WaveProgress, wave_progress
 
 _CODE_BYTES = 10
+_PATIENCE_S = 10.0
 
 
 @dataclass(frozen=True)
@@ -100,6 +101,7 @@ class Store:
         create: bool = True,
         secrets: Secrets | None = None,
         entropy: Entropy = os.urandom,
+        needs_key: bool = True,
     ) -> "Store":
         """Connect, and bring the tables up to date.
 
@@ -109,6 +111,8 @@ class Store:
             secrets: The key. If none is given it is read from `DIALENS_STUDY_KEY`, or for SQLite
                 from a file beside the database (`study.db.key`).
             entropy: Random bytes for tokens, pseudonyms and codes.
+            needs_key: Whether a lost key is an error. Only ids of people are encrypted: all the
+                rest can be read without it (`secrets.is_lost` then).
         """
         key = secrets or Secrets.from_environment(os.environ)
         database = Database.open(url, create=create)
@@ -117,6 +121,11 @@ class Store:
                 key = key_beside(database, entropy)
             with database.writing() as connection:
                 check_key(connection, key)
+        except WrongKey:
+            if needs_key:
+                database.close()
+                raise
+            key = Secrets(b"")
         except BaseException:
             database.close()
             raise
@@ -330,16 +339,20 @@ class Store:
         with self.database.reading() as connection:
             return figures.completions(connection, find_study(connection, study).id)
 
-    def forget(self, participant: str) -> Forgotten:
+    def forget(self, participant: str, *, patience_s: float = _PATIENCE_S) -> Forgotten:
         """Delete a person: everything that belongs to a pseudonym, in every table.
 
-        SQLite overwrites the bytes. PostgreSQL gives the space back at its next vacuum; its
-        archives and any backup or export that was made earlier have to be dealt with by hand.
+        SQLite overwrites the bytes, unless somebody reads at the moment. PostgreSQL needs a vacuum
+        for that (`Database.vacuum`); its archives and any backup or export that was made earlier
+        have to be dealt with by hand.
+
+        Args:
+            participant: The pseudonym.
+            patience_s: How long to wait for others to end their reading.
         """
         with self.database.writing() as connection:
             gone = forget(connection, participant)
-        self.database.scrub()
-        return gone
+        return replace(gone, erased=self.database.scrub(patience_s=patience_s))
 
     def consent_given(self, token: str) -> tuple[dict[str, Any], datetime | None]:
         """What the owner of a token agreed to last, in whichever wave, and when; empty if not."""
