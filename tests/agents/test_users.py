@@ -8,6 +8,7 @@ import sys
 from collections import defaultdict
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -68,8 +69,8 @@ def scripted(folder: Path, lines: str) -> AgentSpec:
     return AgentSpec("script", str(path))
 
 
-def said_in(folder: Path) -> dict[str, list[dict[str, object]]]:
-    turns: dict[str, list[dict[str, object]]] = defaultdict(list)
+def said_in(folder: Path) -> dict[str, list[dict[str, Any]]]:
+    turns: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for row in pl.read_parquet(folder / "turns.parquet").iter_rows(named=True):
         row["meta"] = json.loads(row["meta"] or "{}")
         turns[row["dialog"]].append(row)
