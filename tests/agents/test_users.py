@@ -343,7 +343,7 @@ def test_scenarios_are_listed_and_printed(tmp_path: Path) -> None:
 def test_a_small_model_plays_users(tmp_path: Path, bots: tuple[AgentSpec, ...]) -> None:
     short = {"context": 2048, "max_tokens": 24, "threads": 1}
     by = AgentSpec("llama", str(MODEL), parameters=short)
-    plan = CollectionPlan(bots, simulated_users(["complaint"], by), turns=4, dialogues=2)
+    plan = CollectionPlan(bots, simulated_users(["complaint"], by), turns=4, dialogues=1)
     for name in ("talks", "again"):
         collect(plan, tmp_path / name, workers=1)
     first, again = (said_in(tmp_path / name) for name in ("talks", "again"))
