@@ -8,7 +8,7 @@ Interrupted, and started again as often as needed. docs/users.md shows what came
 import argparse
 from pathlib import Path
 
-from dialens.agents import AgentSpec
+from dialens.agents import AgentSpec, Parameters
 from dialens.agents.talks import CollectionPlan, collect, simulated_users
 
 PACKS = ("complaint", "emotional_support")
@@ -16,8 +16,9 @@ PACKS = ("complaint", "emotional_support")
 
 def plan(model: Path, by: Path, dialogues: int) -> CollectionPlan:
     """Who talks with whom: replies of at most 50 tokens, six turns."""
-    short = {"max_tokens": 50, "context": 2048, "threads": 1}
-    warm = {**short, "persona": "You listen patiently, show that you understand, and ask back."}
+    short: Parameters = {"max_tokens": 50, "context": 2048, "threads": 1}
+    persona = "You listen patiently, show that you understand, and ask back."
+    warm: Parameters = {**short, "persona": persona}
     agents = (
         AgentSpec("llama", str(model), "smollm2", "plain", short),
         AgentSpec("llama", str(model), "smollm2", "listener", warm),

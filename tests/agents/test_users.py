@@ -8,6 +8,7 @@ import sys
 from collections import defaultdict
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -68,8 +69,8 @@ def scripted(folder: Path, lines: str) -> AgentSpec:
     return AgentSpec("script", str(path))
 
 
-def said_in(folder: Path) -> dict[str, list[dict[str, object]]]:
-    turns: dict[str, list[dict[str, object]]] = defaultdict(list)
+def said_in(folder: Path) -> dict[str, list[dict[str, Any]]]:
+    turns: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for row in pl.read_parquet(folder / "turns.parquet").iter_rows(named=True):
         row["meta"] = json.loads(row["meta"] or "{}")
         turns[row["dialog"]].append(row)
@@ -342,7 +343,7 @@ def test_scenarios_are_listed_and_printed(tmp_path: Path) -> None:
 def test_a_small_model_plays_users(tmp_path: Path, bots: tuple[AgentSpec, ...]) -> None:
     short = {"context": 2048, "max_tokens": 24, "threads": 1}
     by = AgentSpec("llama", str(MODEL), parameters=short)
-    plan = CollectionPlan(bots, simulated_users(["complaint"], by), turns=4, dialogues=2)
+    plan = CollectionPlan(bots, simulated_users(["complaint"], by), turns=4, dialogues=1)
     for name in ("talks", "again"):
         collect(plan, tmp_path / name, workers=1)
     first, again = (said_in(tmp_path / name) for name in ("talks", "again"))

@@ -119,7 +119,9 @@ def compare(
     if users:
         if level != "agent" or baseline is not None:
             raise DialensError("Users are one side each: leave --level and --baseline out.")
-        asked = UserOptions(output, names(metrics), resamples, no_report, quiet, csv, force)
+        asked = UserOptions(
+            output, names(metrics), resamples, no_report, quiet, csv, figures, force
+        )
         compare_users(runs, asked, scoring)
         return
     if level not in ("agent", "system"):

@@ -1,5 +1,6 @@
 """`dialens compare --users`: simulated users beside real ones."""
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -7,12 +8,13 @@ from pathlib import Path
 from dialens.analysis.comparison import compare_users as compare_said
 from dialens.analysis.comparison import is_score_folder, require_run
 from dialens.base import RUN, DialensError, Recorder, atomic_folder
-from dialens.cli._options import shown
+from dialens.cli._options import FigureFormat, shown
 from dialens.cli._scoring_options import ScoringOptions
+from dialens.cli._tables_and_figures import print_figures, write_asked
 from dialens.corpus import Corpus, Intake, read
 from dialens.report import user_lines, write_user_comparison
 
-TABLE, PAGE, CSV = "users.parquet", "users.html", "users.csv"
+TABLE, PAGE, CSV, FIGURES = "users.parquet", "users.html", "users.csv", "users_figures"
 FOLDER = Path("users")
 
 
@@ -26,6 +28,7 @@ class UserOptions:
     no_report: bool
     quiet: bool
     csv: bool
+    figures: FigureFormat | None
     force: bool
 
 
@@ -61,16 +64,20 @@ def compare_users(places: Sequence[Path], asked: UserOptions, scoring: ScoringOp
         compared.table.write_parquet(scratch / TABLE)
         if asked.csv:
             compared.table.write_csv(scratch / CSV)
+        files: list[str] = []
         if not asked.no_report:
-            write_user_comparison(
+            summary = write_user_comparison(
                 compared, scratch / PAGE, title="Are simulated users like people?"
             )
+            files = write_asked(summary, scratch / FIGURES, asked.figures)
         recorder.finish(scratch / RUN)
     if asked.quiet:
         return
     print(*user_lines(compared), sep="\n")
     page = "" if asked.no_report else f"{shown(folder / PAGE)} (to look at), "
     print(f"\nAll measures: {page}{shown(folder / TABLE)} (to compute with)")
+    print_figures(folder / FIGURES, files)
+    print(f"Run record: {shown(folder / RUN)}")
 
 
 def _read(place: Path, scoring: ScoringOptions) -> Corpus:
@@ -80,9 +87,10 @@ def _read(place: Path, scoring: ScoringOptions) -> Corpus:
             f"{shown(place)} holds scores of agents, in which users' turns are not scored. Name "
             "the conversations themselves."
         )
-    return read(
-        place,
-        format=scoring.format,
-        options=scoring.reading,
-        intake=Intake(scoring.on_error),
-    )
+    intake = Intake(scoring.on_error)
+    corpus = read(place, format=scoring.format, options=scoring.reading, intake=intake)
+    for sentence in intake.notes:
+        print(sentence, file=sys.stderr)
+    if intake.rejected:
+        print(f"{place}: left out {intake.left_out} that cannot be read.", file=sys.stderr)
+    return corpus

@@ -190,12 +190,13 @@ def _chart(table: pl.DataFrame, cards: Mapping[str, MetricCard]) -> Chart:
     marks = []
     for row in sized.head(_DRAWN).iter_rows(named=True):
         factor = row["effect_size"] / row["difference"]
-        ends = sorted((row["low"] * factor, row["high"] * factor))
+        low, high = sorted((row["low"] * factor, row["high"] * factor))
         marks.append(
             Mark(
                 cards[row["metric"]].long_label,
                 row["effect_size"],
-                *ends,
+                low,
+                high,
                 clear=is_clear(row),
                 details={"Corrected p": p_value(row["p_adjusted"])},
             )

@@ -144,18 +144,19 @@ def read_pack(place: str | Path) -> Pack:
 def _read(path: Path) -> Pack:
     data, lines = read_yaml(path)
     read = validated(_PackFile, data, lines, path)
-    scenarios = tuple(
-        Scenario(**{
-            name: tuple(value) if isinstance(value, list) else _in_one_line(value)
-            for name, value in entry.model_dump().items()
-        })
-        for entry in read.scenarios
-    )  # fmt: skip
+    scenarios = tuple(msgspec.convert(_tidied(entry), Scenario) for entry in read.scenarios)
     return Pack(read.pack or path.stem, _in_one_line(read.about), scenarios)
 
 
-def _in_one_line(value: Any) -> Any:
-    return " ".join(value.split()) if isinstance(value, str) else value
+def _tidied(entry: _Entry) -> dict[str, Any]:
+    return {
+        name: _in_one_line(value) if isinstance(value, str) else value
+        for name, value in entry.model_dump().items()
+    }
+
+
+def _in_one_line(text: str) -> str:
+    return " ".join(text.split())
 
 
 @cache

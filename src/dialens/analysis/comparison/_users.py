@@ -25,7 +25,7 @@ SIMULATED, REAL = "simulated", "real"
 ALPHA, POWER = 0.05, 0.8
 _OTHERS = {"partner", "context", "reference", "references"}
 
-SAID_BY_USERS = pl.Schema({**COMPARISONS, "detectable": pl.Float64})
+SAID_BY_USERS = pl.Schema([*COMPARISONS.items(), ("detectable", pl.Float64())])
 """As the table of comparisons; `detectable` is the smallest difference that would have been found
 in four of five such comparisons, were it the only one of its family."""
 
