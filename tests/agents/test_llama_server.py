@@ -137,6 +137,26 @@ def test_in_process_as_well(server: Any) -> None:
     assert begun.text
 
 
+def test_an_answer_has_room(server: Any) -> None:
+    """Fewer tokens are left of the 512 than an answer may have: the oldest turns make room."""
+    from dialens.agents.kinds._llama_file import LlamaAgent, LlamaSettings
+
+    def talk(pairs: int) -> list[Message]:
+        said = [Message("partner", "And then?"), Message("agent", "It rained, and we sang.")]
+        return [*said * pairs, Message("partner", "Tell me a long story about the rain.")]
+
+    def agent(room: int) -> LlamaAgent:
+        return LlamaAgent("smollm2", "a", {}, LlamaSettings(temperature=0, max_tokens=room), server)
+
+    one, three = (agent(1).reply(talk(pairs)).tokens_in for pairs in (1, 3))
+    a_pair = (three - one) // 2
+    full = talk(1 + (512 - 10 - one) // a_pair)
+    assert 512 - 10 - a_pair <= agent(1).reply(full).tokens_in <= 512 - 10
+    reply = agent(48).reply(full)
+    assert reply.note.startswith("the oldest ")
+    assert reply.finish == "stop" or reply.tokens_out == 48
+
+
 @pytest.mark.parametrize("how", ["refuse", "refuse-wait", "drop"])
 def test_no_dialogue_is_lost_in_bad_weather(server: Any, tmp_path: Path, how: str) -> None:
     """Every other request is turned away; what was answered is paid for, and nothing else.
