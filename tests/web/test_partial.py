@@ -132,7 +132,7 @@ def test_partial_conversations_are_kept_and_left_out_where_wholes_are_judged(
     assert marked.schema == EXCHANGES
     turns = read(tmp_path / "export" / "conversations").turns.collect()
     metas = [json.loads(meta) for meta in turns["meta"].drop_nulls()]
-    kept = [meta["partial_reason"] for meta in metas if meta.get("partial")]
+    kept = [meta["reason"] for meta in metas if meta.get("partial")]
     assert sorted(kept) == sorted(["left", *["agent_failed"] * (3 - whole)])
     ratings = pl.read_parquet(tmp_path / "export" / "ratings.parquet")
     partial = ratings.filter("partial", level="dialog")

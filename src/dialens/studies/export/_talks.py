@@ -64,7 +64,7 @@ def dialogues(said: pl.DataFrame, greetings: Mapping[str, str]) -> list[Dialogue
         if turns and first["ended"] is not None:
             turns[-1].meta = {**(turns[-1].meta or {}), "ended": first["ended"]}
         if first["partial"]:
-            why = {"partial": True, "partial_reason": first["partial_reason"]}
+            why = {"partial": True, "reason": first["partial_reason"]}
             turns[-1].meta = {**(turns[-1].meta or {}), **why}
         named = dialog_name(first["rater"], first["talk"], first["wave"])
         made.append(Dialogue(first["system"], agent, named, turns))
