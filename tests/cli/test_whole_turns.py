@@ -9,7 +9,7 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
-from dialens.analysis.comparison import compare
+from dialens.analysis.comparison import compare, open_run
 from dialens.cli._score import score
 from dialens.corpus import Corpus, Dialogue, Turn, batches, read, write_corpus
 from dialens.metrics import Scores
@@ -73,6 +73,12 @@ def test_they_are_left_out_on_request(corpus: Path, tmp_path: Path) -> None:
     places = scores.positions.filter(pl.col("metric") == "length", pl.col("agent") == "x")
     assert dict(places.select("turn", "n").rows()) == {0: 2, 1: 8}
     assert json.loads((tmp_path / "out" / "run.json").read_text())["arguments"]["whole_turns"]
+
+
+def test_conversations_that_are_compared_leave_them_out_too(corpus: Path) -> None:
+    whole = open_run(corpus, metrics=["length"], whole_turns=True)
+    assert value(whole, "length", "agent", "x")["n"] == 10
+    assert value(open_run(corpus, metrics=["length"]), "length", "agent", "x")["n"] == 16
 
 
 def test_a_left_out_reply_is_nobodys_words_and_keeps_pairs(corpus: Path) -> None:

@@ -137,6 +137,7 @@ def compare(
         "system": scoring.system,
         "columns": dict(scoring.reading.columns),
         "roles": dict(scoring.reading.roles),
+        "whole_turns": scoring.whole_turns,
     }
     recorder = Recorder("compare", arguments, seed=scoring.seed)
     with recorder.step("open"):

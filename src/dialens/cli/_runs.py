@@ -36,6 +36,7 @@ def open_runs(
             threads=scoring.threads,
             format=scoring.format,
             options=scoring.reading,
+            whole_turns=scoring.whole_turns,
             intake=intake,
             cache=scoring.kept_in(),
             say=say,

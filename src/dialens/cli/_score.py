@@ -13,7 +13,6 @@ from dialens.cli._options import (
     Force,
     NoReport,
     Quiet,
-    WholeTurns,
     level_names,
     names,
 )
@@ -59,7 +58,6 @@ def score(
     ] = None,
     scoring: ScoringOptions = AS_USUAL,
     any_language: AnyLanguage = False,
-    whole_turns: WholeTurns = False,
     no_report: NoReport = False,
     quiet: Quiet = False,
     csv: Csv = False,
@@ -96,7 +94,6 @@ def score(
         levels=level_names(levels),
         judges=judges,
         any_language=any_language,
-        whole_turns=whole_turns,
         with_report=not no_report,
         quiet=quiet,
         csv=csv,

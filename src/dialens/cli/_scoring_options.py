@@ -26,6 +26,7 @@ from dialens.cli._options import (
     SystemName,
     Threads,
     Weights,
+    WholeTurns,
     read_options,
 )
 from dialens.corpus import OnError, ReadOptions
@@ -57,6 +58,7 @@ class ScoringOptions:
     system: SystemName = None
     column: ColumnNames = None
     role: RoleNames = None
+    whole_turns: WholeTurns = False
     on_error: OnErrorOption = OnError.STOP
 
     @property

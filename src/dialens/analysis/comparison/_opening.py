@@ -36,6 +36,7 @@ def open_run(
     threads: int | None = None,
     format: str | None = None,
     options: ReadOptions | None = None,
+    whole_turns: bool = False,
     intake: Intake | None = None,
     cache: Path | None = None,
     say: Callable[[str], None] = lambda _: None,
@@ -53,6 +54,7 @@ def open_run(
         threads: Batches that are scored at once.
         format: Of the conversations; detected if not given.
         options: Names for agents and systems, and what the columns of a table mean.
+        whole_turns: Whether replies that were cut off are left out, for conversations.
         intake: Keeps account of records that cannot be read.
         cache: A folder in which scores are kept; None keeps none.
         say: Takes a sentence on what is done.
@@ -64,13 +66,17 @@ def open_run(
         return run
     resources = resources or Resources()
     if isinstance(run, Corpus):
+        run = run.whole_turns() if whole_turns else run
         return score(run, metrics=metrics, resources=resources, threads=threads)
     place = Path(run)
     if is_score_folder(place):
+        if whole_turns:
+            say(f"{place} is scored already; --whole-turns is for `dialens score` there.")
         return Scores.open(place)
     require_run(place)
     with progress(f"Reading {place.name}") as advance:
         corpus = read(place, format=format, options=options, intake=intake, advance=advance)
+    corpus = corpus.whole_turns() if whole_turns else corpus
     plan = make_plan(metrics, resources)
     open_scorers(corpus, plan)
     signatures = [metric.signature for metric in plan.metrics]
