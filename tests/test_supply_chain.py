@@ -207,7 +207,7 @@ def test_every_requirement_is_pinned_within_its_bounds(
     pinned = {canonicalize_name(pin.split("==")[0]): pin.split("==")[1] for pin in pins}
     for one in asked:
         name = canonicalize_name(one.name)
-        if name in ("mlflow-skinny", "wandb"):  # not installed for the tests
+        if name in ("autogen-agentchat", "mlflow-skinny", "wandb"):  # not installed for the tests
             continue
         assert name in pinned, f"{one.name} is not in constraints.txt"
         assert one.specifier.contains(pinned[name]), f"{one} against {pinned[name]}"
