@@ -59,7 +59,7 @@ def user_lines(compared: UserComparison) -> list[str]:
     for row in clear.head(_LINES).iter_rows(named=True):
         card, scale = cards[row["metric"]], scales[row["metric"]]
         size = row["effect_size"]
-        held = "" if size is None else f", {number(size, 2)} standard deviations of dialogues"
+        held = "" if size is None else f", {number(size, 2)} standard deviations"
         lines.append(
             f"  {card.long_label}: {_values(row, scale)}{held}, "
             f"p {p_value(row['p_adjusted'], equals=True)}"
@@ -115,7 +115,7 @@ def _could_have_been(
     if not isinstance(middle, float):
         return ""
     said = (
-        f"; one of {number(middle, 2)} standard deviations of dialogues would have been, in four "
+        f"; one of {number(middle, 2)} standard deviations would have been, in four "
         "of five such comparisons"
     )
     length = tested.filter(metric="length")
