@@ -159,6 +159,7 @@ def flat(output: str) -> str:
     return " ".join(output.split())
 
 
+@pytest.mark.slow
 def test_a_dry_run_says_what_could_be_found(talks: Path) -> None:
     command = ["agents", "collect", "-a", "hred", "-a", "seq2seq", "--dry-run"]
     bare = CliRunner().invoke(app, command)
