@@ -117,6 +117,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow
 def test_labelling_ends_the_processes_that_score(tmp_path: Path) -> None:
     (tmp_path / "scoring.py").write_text(SCORING)
 

@@ -50,6 +50,7 @@ def test_what_was_said_is_kept_and_marked(plan: CollectionPlan, tmp_path: Path) 
     assert len(partial_dialogs(Corpus.open(tmp_path / "without").turns)) == 0
 
 
+@pytest.mark.slow
 def test_score_and_compare_say_how_many(
     plan: CollectionPlan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -42,7 +42,7 @@ def said(words: int, number: int) -> str:
     return " ".join(f"w{(number * 31 + place) % 97}" for place in range(words))
 
 
-def corpus(lengths: dict[str, Sequence[int]], *, same: bool) -> Corpus:
+def corpus(lengths: Mapping[str, Sequence[int]], *, same: bool) -> Corpus:
     """Agents whose dialogues have one turn each of so many words; to the same contexts or not."""
     return Corpus.of(
         [
@@ -159,6 +159,7 @@ def flat(output: str) -> str:
     return " ".join(output.split())
 
 
+@pytest.mark.slow
 def test_a_dry_run_says_what_could_be_found(talks: Path) -> None:
     command = ["agents", "collect", "-a", "hred", "-a", "seq2seq", "--dry-run"]
     bare = CliRunner().invoke(app, command)
