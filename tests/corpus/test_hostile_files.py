@@ -292,6 +292,16 @@ def test_a_zip_whose_members_are_far_larger_than_it(tmp_path: Path) -> None:
     assert said.startswith(f"{path} is not read: it unpacks to more than 500 times its size")
 
 
+@pytest.mark.parametrize("packing", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
+def test_an_archive_of_anything_is_not_taken_for_what_it_holds(
+    tmp_path: Path, packing: int
+) -> None:
+    path = tmp_path / "chats.zip"
+    with zipfile.ZipFile(path, "w", packing) as archive:
+        archive.writestr("a.jsonl", record("d1") + record("d2") + record("d3"))
+    assert "unpack an archive, and name the folder" in refusal(path)
+
+
 def test_lengths_in_an_arrow_stream_are_not_believed(tmp_path: Path) -> None:
     path = tmp_path / "chats.arrow"
     pl.DataFrame({"conversation": [[{"role": "user", "content": "hi"}]]}).write_ipc_stream(path)

@@ -38,6 +38,7 @@ COLUMNS = (
 """What `--column` can name; `prompt` and `response` are for tables with a row an exchange."""
 UNDECODABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 """What decoding JSON may raise: it is none, is not UTF-8, or is nested too deeply."""
+_ZIP = b"PK\x03\x04"
 _HEAD = 1 << 16
 _SNIFFED = 20
 
@@ -175,7 +176,7 @@ class Source:
         the reader of the format that the others show. A file that begins with something else (a
         log line) counts as JSON if half of its first lines are objects.
         """
-        if self.is_folder:
+        if self.is_folder or self.head.startswith(_ZIP):  # what it holds may stand there unpacked
             return None
         if self.head.lstrip()[:1] in (b"{", b"["):
             records = (_object(record.raw) for record in islice(json_records(self), _SNIFFED))

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import msgspec
 import polars as pl
+from polars.datatypes import DataTypeClass
 
 from dialens.base import DialensError, TableSink, listed, room_on_disk
 from dialens.corpus._checks import DIALOGS, FLAW, LINE, ROWS, SEEN, Check, problems
@@ -286,7 +287,7 @@ def _with_meta(frame: pl.DataFrame, columns: set[str]) -> pl.DataFrame:
     return frame.with_columns(raw.alias(SEEN + "meta"), raw.set(~good, None).alias("meta"))
 
 
-def _in_json(kind: pl.DataType | type[pl.DataType]) -> bool:
+def _in_json(kind: pl.DataType | DataTypeClass) -> bool:
     """Whether JSON has such values: pictures and other bytes beside a conversation are left."""
     if isinstance(kind, pl.Struct):
         return all(_in_json(field.dtype) for field in kind.fields)

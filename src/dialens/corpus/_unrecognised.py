@@ -10,7 +10,11 @@ from dialens.corpus._source import Source
 _LOOKED_AT = 6
 _DELIMITERS = ",;\t|"
 _KNOWN = (
-    (b"PK\x03\x04", "an Excel or another zipped file", "Save the sheet as CSV (UTF-8) or Parquet."),
+    (
+        b"PK\x03\x04",
+        "an Excel or another zipped file",
+        "Save the sheet as CSV (UTF-8) or Parquet; unpack an archive, and name the folder.",
+    ),
     (b"\xd0\xcf\x11\xe0", "an old Excel or Word file", "Save the sheet as CSV (UTF-8)."),
     (b"%PDF", "a PDF", "Save the conversations as text, a line a turn: `Name: words`."),
     (b"SQLite format 3", "a SQLite database", "Export its table of messages as CSV or Parquet."),
