@@ -150,8 +150,8 @@ def _method(compared: UserComparison) -> str:
         )
     if compared.by_scenario:
         said.append(
-            "Scenarios are the units of the simulated side and dialogues those of the real one: "
-            "dialogues of one scenario are one person's."
+            "Scenarios are the units of the simulated side, since dialogues of one scenario are "
+            "one person's; dialogues those of the real one, or what begins with the same words."
         )
     elif compared.scenarios:
         said.append(

@@ -5,7 +5,7 @@ a speaker's own words, and compared as agents are. Simulated dialogues of one sc
 person's, so that scenarios are the units there; two seeds of one person tell little of others.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import NormalDist
 
@@ -103,7 +103,7 @@ def compare_users(
     joined = join_runs(scored)
     chosen = joined.select(None)
     kept = [name for name in chosen if name not in joined.different]
-    sums = _UserSums(_by_scenario(joined.scores, persons), kept, persons["dialog"])
+    sums = _UserSums(_by_person(joined.scores, scored, persons), kept, persons["dialog"])
     groups = joined.called(sums.groups("agent"))
     table = compared_pairs(
         Sides(sums, groups, resamples=resamples, seed=resources.seed),
@@ -224,18 +224,23 @@ def _persons(corpus: Corpus) -> pl.DataFrame:
     )
 
 
-def _by_scenario(scores: Scores, persons: pl.DataFrame) -> Scores:
-    """Scores whose simulated dialogues have their scenario as context."""
-    if not persons.height:
-        return scores
+def _by_person(joined: Scores, scored: Mapping[str, Scores], persons: pl.DataFrame) -> Scores:
+    """The joined scores with each side's own contexts, which tell its people apart.
+
+    Those of simulated dialogues are their scenarios; of real ones what was left out at their
+    beginning, which is the same where one person told it to several agents.
+    """
+    contexts = pl.concat(
+        [one.states.select("system", "dialog", "context").collect() for one in scored.values()]
+    )
     keys = persons.select(
         "dialog", system=pl.lit(SIMULATED), key=pl.col("scenario").rank("dense").cast(pl.UInt64)
     )
-    found = scores.states.collect().join(
-        keys, on=["system", "dialog"], how="left", maintain_order="left"
-    )
+    found = joined.states.collect().drop("context")
+    for table in (contexts, keys):
+        found = found.join(table, on=["system", "dialog"], how="left", maintain_order="left")
     context = pl.coalesce("key", "context").alias("context")
-    return replace(scores, states=found.with_columns(context).drop("key").lazy())
+    return replace(joined, states=found.with_columns(context).drop("key").lazy())
 
 
 def _detectable() -> pl.Expr:
