@@ -143,7 +143,7 @@ def test_flags_show_who_should_be_looked_at_twice(make: Make, visit: Visit) -> N
             if "a:reading" in form:
                 form["a:reading"] = "A" if number == 0 else "B"
             page = Page(person.client.post("/study", data=form).text)
-    seen = Watch(site.store, site.study).overview(site.clock())
+    seen = Watch(site.store, site.study, site.clock).quality()
     assert (seen.n_checks, seen.n_failed) == (3, 1)
     worst, *others = seen.raters
     assert {"straight_lining", "failed_checks"} <= set(worst.flags)

@@ -36,6 +36,7 @@ from dialens.web._password import Password
 from dialens.web._replies import Replies
 from dialens.web._root_path import root_path
 from dialens.web._talking_agents import open_agents
+from dialens.web._watching import Watch
 
 MTURK = "https://www.mturk.com"
 MTURK_SANDBOX = "https://workersandbox.mturk.com"
@@ -182,10 +183,16 @@ class Site:
         return next((path for path in found if path is not None), None)
 
     def close(self) -> None:
-        """Stop asking agents, in all versions."""
+        """Stop watching and asking agents, in all versions."""
         for site in (self, *self.versions.values()):
+            site.watch.close()
             if site.replies is not None:
                 site.replies.close()
+
+    @cached_property
+    def watch(self) -> Watch:
+        """Sees how the study stands."""
+        return Watch(self.store, self.study, self.clock)
 
     @cached_property
     def _translated_pages(self) -> dict[str, Pages]:

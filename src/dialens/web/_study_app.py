@@ -26,7 +26,6 @@ from dialens.web._refusal import Refusal
 from dialens.web._researcher import researcher_preview, researcher_routes
 from dialens.web._root_path import RootPath, address_below, check_root
 from dialens.web._site import Site, is_kiosk
-from dialens.web._watching import Watch
 
 _THREADS = 4
 _KEPT = {"cache-control": "public, max-age=31536000, immutable"}
@@ -77,15 +76,14 @@ def study_app(
         lifespan=lifespan(site),
         dependencies=[Depends(not_refused)],
     )
-    watch = Watch(site.store, site.study)
     app.include_router(participant_routes(site))
     if is_kiosk(site.study):
         app.include_router(kiosk_routes(site))
-    desk = Desk(site, watch, platform or Platform())
+    desk = Desk(site, platform or Platform())
     app.include_router(login_routes(site))
     app.include_router(researcher_routes(desk))
     app.include_router(researcher_preview(desk))
-    app.include_router(api_routes(site, watch))
+    app.include_router(api_routes(site))
     add_health(app, [site.store])
     add_assets(app)
     add_media(app, lambda: site)

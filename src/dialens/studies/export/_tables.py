@@ -68,7 +68,7 @@ class _Tables:
 
 
 def tables(
-    answers: pl.DataFrame, studies: Mapping[str, Study] = MappingProxyType({})
+    answers: pl.DataFrame, studies: Mapping[str, Study] | Reading = MappingProxyType({})
 ) -> tuple[pl.DataFrame, pl.DataFrame, Counter[str]]:
     """Ratings and questionnaires from answers, and how many answers are no ratings, by reason.
 
@@ -78,9 +78,9 @@ def tables(
     Args:
         answers: In the columns of `store.ANSWERS`.
         studies: What was shown, by version, from which the words on a screen are counted; they
-            are null without it.
+            are null without it. A `Reading` of them goes on from the answers that it saw before.
     """
-    made = _Tables(Reading(studies))
+    made = _Tables(studies if isinstance(studies, Reading) else Reading(studies))
     for given in _screens(answers):
         _add_ratings(made, given)
         _add_questions(made, given)

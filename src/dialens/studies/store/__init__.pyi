@@ -5,13 +5,13 @@ from ._changes import CHANGES, Change
 from ._conversations import LEASE_S, ConversationStore
 from ._figures import CellProgress, EarlyEnd, Times
 from ._forget import Forgotten
-from ._frames import EXCHANGES, last_failures, replies_by_agent, without_replies
+from ._frames import ANSWERS, EXCHANGES, last_failures, replies_by_agent, without_replies
 from ._histories import History, ScreenVisit, histories
 from ._logins import EndedLogins
 from ._messages import AgentFailure, AgentReply, Lease, ParticipantMessage
 from ._operating import OperationStore
 from ._payments import Payment, PaymentStore
-from ._people import IDENTITIES, PARTICIPANTS, CodeHolder
+from ._people import IDENTITIES, PARTICIPANTS, Attendance, CodeHolder
 from ._problems import (
     Blocked,
     EventError,
@@ -28,6 +28,7 @@ from ._problems import (
 from ._registration import Policy, StudyRecord
 from ._secrets import KEY_VARIABLE, Secrets
 from ._session import Session
+from ._standings import SessionStanding, Standings
 from ._store import Store
 from ._submission import REPEATED, STORED, Ending, Receipt, Submission
 from ._submit import PendingSubmission
@@ -45,6 +46,7 @@ from ._tables import (
 from ._waves import Returning, WaveProgress
 
 __all__ = [
+    "ANSWERS",
     "CHANGES",
     "COMPLETED",
     "EVENT_KINDS",
@@ -61,6 +63,7 @@ __all__ = [
     "STORED",
     "AgentFailure",
     "AgentReply",
+    "Attendance",
     "Backup",
     "Blocked",
     "CellProgress",
@@ -88,6 +91,8 @@ __all__ = [
     "Secrets",
     "Session",
     "SessionOver",
+    "SessionStanding",
+    "Standings",
     "Store",
     "StoreUnavailable",
     "StudyChanged",

@@ -1,7 +1,6 @@
 """What was collected, as tables by pseudonym: answers, events, conversations with agents."""
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from typing import Any
 
 import polars as pl
@@ -146,11 +145,23 @@ FAILURES = _schema(_FAILURES)
 """One row each time an agent failed, those included that answered when asked again."""
 
 _PLACE = ("session_id", "talk", "number")
+_TEXTS = ("said", "reply")
+_PART = 20_000
 
 
 def answers_frame(connection: Connection, study_id: int) -> pl.DataFrame:
     """Every answer of a study, in the columns of `ANSWERS`, in the order in which it was given."""
-    query = (
+    return _frame(connection, _of_study(_all_answers(), study_id), ANSWERS)
+
+
+def session_answers(connection: Connection, session: int, since: int) -> pl.DataFrame:
+    """The answers of a session from a screen on, by its place, in the columns of `ANSWERS`."""
+    own = (sessions.c.id == session) & (submissions.c.position >= since)
+    return _frame(connection, _with_person(_all_answers()).where(own), ANSWERS)
+
+
+def _all_answers() -> Select[Any]:
+    return (
         _selected(_ANSWERS)
         .select_from(answers)
         .join(
@@ -162,7 +173,6 @@ def answers_frame(connection: Connection, study_id: int) -> pl.DataFrame:
         .join(cells, cells.c.id == sessions.c.cell_id)
         .order_by(sessions.c.id, submissions.c.position, answers.c.place)
     )
-    return _frame(connection, _of_study(query, study_id), ANSWERS)
 
 
 def events_frame(connection: Connection, study_id: int) -> pl.DataFrame:
@@ -199,6 +209,13 @@ def exchanges_frame(connection: Connection, study: str) -> pl.DataFrame:
     return frame.with_columns(waited=waited, ended=ended)
 
 
+def exchange_states(connection: Connection, study: str) -> pl.DataFrame:
+    """Every exchange of a study as `exchanges_frame` has it, but for what was said."""
+    columns = {name: column for name, column in _EXCHANGES.items() if name not in _TEXTS}
+    query = _talks_of_study(_selected(columns).select_from(exchanges), study)
+    return _frame(connection, query, _schema(columns))
+
+
 def failures_frame(connection: Connection, study: str) -> pl.DataFrame:
     """Every failure of an agent in a study, by its hash (`FAILURES`)."""
     same = and_(*(failures.c[name] == exchanges.c[name] for name in _PLACE))
@@ -210,20 +227,23 @@ def _selected(columns: _Columns) -> Select[Any]:
     return select(*(column for column, _ in columns.values()))
 
 
-def _of_study(query: Select[Any], study_id: int) -> Select[Any]:
-    return (
-        query.join(participants, participants.c.id == sessions.c.participant_id)
-        .join(studies, studies.c.id == participants.c.study_id)
-        .where(studies.c.id == study_id)
+def _with_person(query: Select[Any]) -> Select[Any]:
+    return query.join(participants, participants.c.id == sessions.c.participant_id).join(
+        studies, studies.c.id == participants.c.study_id
     )
 
 
+def _of_study(query: Select[Any], study_id: int) -> Select[Any]:
+    return _with_person(query).where(studies.c.id == study_id)
+
+
 def _frame(connection: Connection, query: Select[Any], schema: pl.Schema) -> pl.DataFrame:
-    """The rows of a query as a table."""
-    rows: list[tuple[str | int | datetime | None, ...]] = [
-        tuple(row) for row in connection.execute(query)
+    """The rows of a query as a table, put together in parts: rows of Python need far more room."""
+    parts = [
+        pl.DataFrame([tuple(row) for row in rows], schema=schema, orient="row")
+        for rows in connection.execute(query).partitions(_PART)
     ]
-    return pl.DataFrame(rows, schema=schema, orient="row")
+    return pl.concat(parts) if parts else pl.DataFrame(schema=schema)
 
 
 def _talks_of_study(query: Select[Any], study: str, *last: ColumnElement[Any]) -> Select[Any]:

@@ -15,7 +15,7 @@ from dialens.studies._types import JSON
 from dialens.studies.store import _changes as log
 from dialens.studies.store import _people as people
 from dialens.studies.store._changes import Change, log_changes
-from dialens.studies.store._people import CodeHolder, unknown_participant
+from dialens.studies.store._people import Attendance, CodeHolder, unknown_participant
 from dialens.studies.store._problems import UnknownParticipant
 from dialens.studies.store._registration import set_operation
 from dialens.studies.store._session import find_study, lock_study
@@ -158,6 +158,11 @@ class OperationStore:
         """Everybody who began, wave by wave (`PARTICIPANTS`)."""
         with self.store.database.reading() as connection:
             return people.participants_frame(connection, find_study(connection, study).id)
+
+    def attendance(self, study: str) -> Attendance:
+        """How many took part, without a table of them."""
+        with self.store.database.reading() as connection:
+            return people.attendance(connection, find_study(connection, study).id)
 
     def code_holders(self, code: str) -> tuple[CodeHolder, ...]:
         """Whose completion code it is; several where a study gives everybody the same."""
