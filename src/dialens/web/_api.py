@@ -10,11 +10,11 @@ from pydantic import BaseModel, ConfigDict
 from dialens.studies import SCREEN_KINDS
 from dialens.studies.store import OperationStore
 from dialens.web._access import Bearer, password_fits
+from dialens.web._exporting import export_zip
 from dialens.web._operation_api import operation_routes
 from dialens.web._overview import set_state
 from dialens.web._pages import arrange
 from dialens.web._preview_screens import with_example
-from dialens.web._researcher import export_zip
 from dialens.web._site import Site
 
 State = Literal["open", "paused", "closed"]
@@ -200,9 +200,7 @@ def api_routes(site: Site) -> APIRouter:
     @router.get("/early_ends")
     def early_ends() -> list[EarlyEndInfo]:
         """How many did not agree, were screened out, failed comprehension, or withdrew."""
-        return [
-            EarlyEndInfo.model_validate(end, from_attributes=True) for end in watch.ends()
-        ]
+        return [EarlyEndInfo.model_validate(end, from_attributes=True) for end in watch.ends()]
 
     @router.get("/times")
     def times() -> TimesInfo:
@@ -281,9 +279,9 @@ def api_routes(site: Site) -> APIRouter:
             409: {"model": Problem, "description": "A version cannot be read any more."},
         },
     )
-    def download(version: Versions = ()) -> Response:
+    async def download(request: Request, version: Versions = ()) -> Response:
         """Everything that was collected, by pseudonym: tables, codebook, card."""
-        return export_zip(site, version)
+        return await export_zip(request, site, version)
 
     router.include_router(operation_routes(site))
     return router

@@ -9,8 +9,8 @@ from datetime import datetime
 import polars as pl
 
 from dialens.studies.store import OperationStore, StudyRecord
-from dialens.web._site import Site
 from dialens.web._rater_quality import RaterQuality
+from dialens.web._site import Site
 
 _AND = ", "
 EXCLUDED = "excluded"

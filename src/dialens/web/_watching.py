@@ -213,7 +213,4 @@ def is_fresh(at: datetime, now: datetime) -> bool:
 def _worked(work: Iterator[None], seconds: float) -> bool:
     """Do one slice of work, and more for some processor time; whether that was all."""
     until = time.thread_time() + seconds
-    for _ in work:
-        if time.thread_time() >= until:
-            return False
-    return True
+    return all(time.thread_time() < until for _ in work)

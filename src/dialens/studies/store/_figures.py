@@ -280,9 +280,7 @@ def times(connection: Connection, study_id: int) -> Times:
     query = select(sessions.c.started_at, sessions.c.ended_at).where(
         first, sessions.c.state == COMPLETED
     )
-    whole = [
-        (ended - started).total_seconds() / 60 for started, ended in connection.execute(query)
-    ]
+    whole = [(ended - started).total_seconds() / 60 for started, ended in connection.execute(query)]
     spent = (
         select(func.sum(submissions.c.active_ms, type_=Float))
         .join(sessions, sessions.c.id == submissions.c.session_id)

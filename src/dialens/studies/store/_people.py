@@ -117,12 +117,12 @@ def attendance(connection: Connection, study_id: int) -> Attendance:
     """How many took part in a study, counted in the database."""
     own = participants.c.study_id == study_id
     kinds = (
-        select(participants.c.rater_kind, func.count(participants.c.id.distinct()))
+        select(participants.c.rater_kind, func.count(participants.c.id.distinct()).label("people"))
         .join(sessions, sessions.c.participant_id == participants.c.id)
         .where(own)
         .group_by(participants.c.rater_kind)
     )
-    counts = {kind: n for kind, n in connection.execute(kinds)}
+    counts = {row.rater_kind: row.people for row in connection.execute(kinds)}
     done = func.count().filter(STATE == COMPLETED)
     first = _last_attempts(select(func.min(sessions.c.started_at), done))
     began_at, finished = connection.execute(first.where(own, sessions.c.wave == FIRST)).one()

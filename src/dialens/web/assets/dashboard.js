@@ -6,6 +6,7 @@ const EVERY_MS = 15000;
 const PATIENCE_MS = 10000;
 const live = document.querySelector("main[data-live]") !== null;
 let asked = 0;
+let waiting, refreshing = false;
 
 function localTimes(root) {
   for (const time of root.querySelectorAll("time[datetime]")) {
@@ -106,6 +107,21 @@ async function show(address, { filter = true } = {}) {
   }
 }
 
+// The next time is counted from the answer to the last, and nobody looks at a hidden page.
+function later() {
+  clearTimeout(waiting);
+  waiting = setTimeout(again, EVERY_MS);
+}
+
+async function again() {
+  clearTimeout(waiting);
+  if (document.hidden || refreshing) return;
+  refreshing = true;
+  await show(location.href);
+  refreshing = false;
+  later();
+}
+
 function swap(address, options) {
   history.replaceState(null, "", address);
   show(address, options);
@@ -118,9 +134,9 @@ function filtered(form) {
 
 localTimes(document);
 if (live) {
-  setInterval(() => show(location.href), EVERY_MS);
+  later();
   document.addEventListener("visibilitychange", () => {
-    if (!document.hidden) show(location.href);
+    if (!document.hidden) again();
   });
   document.addEventListener("click", (event) => {
     const link = event.target.closest("a[data-swap]");
