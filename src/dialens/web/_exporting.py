@@ -9,7 +9,6 @@ import asyncio
 import json
 import os
 import shutil
-import signal
 import sys
 import tempfile
 import threading
@@ -179,23 +178,22 @@ def main() -> None:
     told = json.loads(sys.stdin.buffer.readline())
     database, key = told.pop("database"), told.pop("key")
     job = ExportJob(**told)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
-    threading.Thread(target=_end_with_input, daemon=True).start()
+    threading.Thread(target=_end_with_input, args=(job.folder,), daemon=True).start()
+    secrets = Secrets.from_text(key, place="The key of the server")
     try:
-        with Store.open(database, create=False, secrets=Secrets.from_text(key, place="")) as store:
+        with Store.open(database, create=False, secrets=secrets) as store:
             job.run(store)
     except UnreadableVersion as error:
-        sys.stdout.write(str(error))
+        sys.stdout.buffer.write(str(error).encode())
         sys.stdout.flush()
         sys.exit(_REFUSED)
-    except BaseException:
-        shutil.rmtree(job.folder, ignore_errors=True)
-        raise
 
 
-def _end_with_input() -> None:
-    sys.stdin.buffer.read()
-    os.kill(os.getpid(), signal.SIGTERM)
+def _end_with_input(folder: str) -> None:
+    """Leave nothing behind when the server is gone."""
+    os.read(0, 1)
+    shutil.rmtree(folder, ignore_errors=True)
+    os._exit(1)
 
 
 @asynccontextmanager

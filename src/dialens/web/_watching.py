@@ -29,10 +29,12 @@ from dialens.web._logging import Seldom
 from dialens.web._rater_quality import RaterQualities, RaterQuality
 
 _FRESH = timedelta(seconds=10)
-_AT_ONCE_S = 0.3
+_AT_ONCE_S = 0.1
 """Processor time that a page spends on quality itself; what takes longer goes on without it."""
 _REST = 10.0
 """Rest after a slice of work, as a multiple of the time that it took."""
+_HOLDS = 20.0
+"""How long a figure holds at least, as a multiple of the processor time that it took."""
 _ONE_RESTS = threading.Lock()
 """Of all studies of a process one at a time, or together they would take what each may."""
 _SELDOM = Seldom(logging.getLogger(__name__))
@@ -75,21 +77,29 @@ class Talks:
 
 
 class _Kept(Generic[T]):
-    """Something that is computed at most every ten seconds, by one thread for all that ask."""
+    """Something that is computed at most every ten seconds, by one thread for all that ask.
+
+    What takes long holds for longer, so that none takes more than a twentieth of a processor.
+    """
 
     def __init__(self, compute: Callable[[], T], clock: Callable[[], datetime]) -> None:
         self._compute = compute
         self._clock = clock
         self._lock = threading.Lock()
-        self._last: tuple[datetime, T] | None = None
+        self._last: tuple[datetime, timedelta, T] | None = None
 
     def get(self) -> T:
-        """The value, ten seconds old at most."""
+        """The value."""
         with self._lock:
-            if self._last is None or not is_fresh(self._last[0], self._clock()):
-                value = self._compute()
-                self._last = (self._clock(), value)
-            return self._last[1]
+            if self._last is not None:
+                at, holds, value = self._last
+                if is_fresh(at, self._clock(), holds):
+                    return value
+            began = time.thread_time()
+            value = self._compute()
+            holds = max(_FRESH, timedelta(seconds=_HOLDS * (time.thread_time() - began)))
+            self._last = (self._clock(), holds, value)
+            return value
 
 
 class Watch:
@@ -205,9 +215,9 @@ class Watch:
         )
 
 
-def is_fresh(at: datetime, now: datetime) -> bool:
+def is_fresh(at: datetime, now: datetime, holds: timedelta = _FRESH) -> bool:
     """Whether something of a time is new enough to be shown; not if clocks went back."""
-    return now - _FRESH <= at <= now
+    return now - holds <= at <= now
 
 
 def _worked(work: Iterator[None], seconds: float) -> bool:
