@@ -186,10 +186,16 @@ def test_it_asks_again_only_after_the_last_answer(host: Hosting, window: Window)
     server = host(tea())
     page = open_dashboard(window, server)
     held: list[Route] = []
+    asked: list[str] = []
     page.route("**/researcher", lambda route: held.append(route))
-    page.clock.run_for(5 * ROUND_MS)
-    page.wait_for_timeout(1)  # what was sent is told
-    assert len(held) == 1
+    page.on("request", lambda request: asked.append(request.url))
+    with page.expect_request("**/researcher"):
+        page.clock.run_for(ROUND_MS)
+    page.clock.run_for(4 * ROUND_MS)
+    page.wait_for_selector("text=The server does not answer")
+    assert sum(url.endswith("/researcher") for url in asked) == 1
+    while not held:
+        page.wait_for_timeout(10)
     held[0].continue_()
     page.wait_for_function("() => !refreshing")
     page.unroute("**/researcher")
@@ -204,7 +210,7 @@ def test_nobody_asks_for_a_page_that_is_hidden(host: Hosting, window: Window) ->
     hidden = "h => Object.defineProperty(document, 'hidden', {configurable: true, get: () => h})"
     page.evaluate(hidden, True)
     page.clock.run_for(5 * ROUND_MS)
-    page.wait_for_timeout(1)
+    assert not page.evaluate("refreshing")
     assert [url for url in asked if url.endswith("/researcher")] == []
     page.evaluate(hidden, False)
     with page.expect_response(lambda answer: "/researcher" in answer.url):

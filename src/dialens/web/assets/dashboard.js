@@ -4,6 +4,8 @@
 
 const EVERY_MS = 15000;
 const PATIENCE_MS = 10000;
+const GIVE_UP_MS = 120000;
+const SILENT = "The server does not answer: the figures are old. Trying again.";
 const live = document.querySelector("main[data-live]") !== null;
 let asked = 0;
 let waiting, refreshing = false;
@@ -81,10 +83,11 @@ function reset(form) {
 
 async function show(address, { filter = true } = {}) {
   const mine = ++asked;
+  const slow = setTimeout(() => mine === asked && say(SILENT), PATIENCE_MS);
   try {
     const answer = await fetch(address, {
       headers: { accept: "text/html" },
-      signal: AbortSignal.timeout(PATIENCE_MS),
+      signal: AbortSignal.timeout(GIVE_UP_MS),
     });
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");
     if (mine !== asked) return;
@@ -103,7 +106,9 @@ async function show(address, { filter = true } = {}) {
       focused.focus({ preventScroll: true });
     }
   } catch {
-    if (mine === asked) say("The server does not answer: the figures are old. Trying again.");
+    if (mine === asked) say(SILENT);
+  } finally {
+    clearTimeout(slow);
   }
 }
 
