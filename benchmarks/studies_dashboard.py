@@ -17,6 +17,8 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
+import numpy as np
+
 from dialens.studies import TEA, load_study
 from dialens.studies.simulation import Population, simulate_study
 from dialens.studies.store import Store
@@ -165,8 +167,9 @@ async def watched(command: Command, people: int, seconds: float, turns: int) -> 
     crowd, tab = Crowd(command.port, people), Researcher(command.port, "tab", Tally())
     await crowd.take_part(2.0)
     await tab.log_in()
+    totals = {label: np.zeros(2) for label in ("without", "with the dashboard")}
     for turn in range(turns):
-        for label in ("without", "with the dashboard"):
+        for label, total in totals.items():
             cpu = server.cpu
             task = asyncio.create_task(tab.watch()) if label != "without" else None
             crowd.tally.waits.clear()
@@ -176,11 +179,14 @@ async def watched(command: Command, people: int, seconds: float, turns: int) -> 
                 task.cancel()
                 await asyncio.gather(task, return_exceptions=True)
                 tab.close()
+            total += (stored, used)
             longest = max(wait for waits in crowd.tally.waits.values() for wait in waits)
             print(
                 f"  turn {turn + 1}, {label:20} {stored:5} screens, longest wait {longest:4.1f} s, "
                 f"server {used:5.1f} s of processor time, {server.most_memory} MB"
             )
+    for label, (stored, used) in totals.items():
+        print(f"  {label:28} {stored:5.0f} screens, {1e3 * used / stored:.1f} ms each")
     await _pages(server, tab)
     print(f"  server at most: {server.most_memory} MB")
 

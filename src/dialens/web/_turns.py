@@ -71,7 +71,7 @@ class ResearcherTurns:
         if scope["type"] != "http" or not _is_researchers(Request(scope)):
             await self._app(scope, receive, send)
             return
-        if scope["method"] not in _READING:
+        if scope["method"] not in _READING and scope.get("dialens.refusal") is None:
             receive = await _received(receive)  # else whoever sends slowly would keep the turn
         turn = _Turn(limiter(_TURNS, RESEARCHERS))
         scope[_TURN] = turn
