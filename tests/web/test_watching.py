@@ -29,7 +29,8 @@ CHECK = {
     "after": [1],
 }
 LATER = {"after_hours": 24, "within_hours": 72, "items": "same"}
-CROWD = Population(dropout=0.2, speeders=0.3, inattentive=0.3)
+LONG = " ".join(f"word{n}" for n in range(400))  # nobody reads that in two seconds
+CROWD = Population(dropout=0.1, speeders=0.7, inattentive=0.3)
 
 
 class History:
@@ -98,7 +99,7 @@ def whole(store: Store, study: Study) -> tuple[dict[str, tuple[Any, ...]], tuple
     if ratings["rater"].n_unique() < 2:
         return {}, counts
     flagged = flag_raters(study_data(ratings, questions)).raters
-    columns = ("n_ratings", "median_seconds", "same_share", "n_failed_checks")
+    columns = ("n_ratings", "median_seconds", "same_share", "n_failed_checks", "too_fast_share")
     flags = ("straight_lining", "speeding", "failed_checks", "round_numbers")
     return {
         row["rater"]: (*(row[name] for name in columns), {one for one in flags if row[one]})
@@ -107,12 +108,15 @@ def whole(store: Store, study: Study) -> tuple[dict[str, tuple[Any, ...]], tuple
 
 
 def kept(qualities: RaterQualities) -> tuple[dict[str, tuple[Any, ...]], tuple[int, int]]:
+    assert qualities._statistics is not None
+    too_fast = dict(qualities._statistics.raters.select("rater", "too_fast_share").iter_rows())
     return {
         one.participant: (
             one.n_ratings,
             one.median_seconds,
             one.same_share,
             one.n_failed_checks,
+            too_fast[one.participant],
             set(one.flags),
         )
         for one in qualities.raters()
@@ -130,13 +134,16 @@ def kept(qualities: RaterQualities) -> tuple[dict[str, tuple[Any, ...]], tuple[i
 def test_quality_is_the_same_bit_by_bit_and_at_once(
     tmp_path: Any, seed: int, changes: dict[str, Any]
 ) -> None:
-    study = study_of(tea(checks={"attention": {"reading": CHECK}}, **changes))
+    made = tea(checks={"attention": {"reading": CHECK}}, **changes)
+    for item in made["items"]["inline"]:
+        item["context"] = [LONG + item["id"]]
+    study = study_of(made)
     other = study_of(tea(study="tea", version=2, checks={"attention": {"reading": CHECK}}))
     seen = 0
     with opened(tmp_path) as store:
         history, second = History(store, study, seed), History(store, other, seed + 10)
         qualities = RaterQualities(store, study)
-        for step in range(400):
+        for step in range(320):
             history.happens()
             if step % 4 == 0:  # the next version is none of its business
                 second.happens()
