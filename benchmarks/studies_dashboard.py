@@ -185,8 +185,8 @@ async def watched(command: Command, people: int, seconds: float, turns: int) -> 
                 f"  turn {turn + 1}, {label:20} {stored:5} screens, longest wait {longest:4.1f} s, "
                 f"server {used:5.1f} s of processor time, {server.most_memory} MB"
             )
-    for label, (stored, used) in totals.items():
-        print(f"  {label:28} {stored:5.0f} screens, {1e3 * used / stored:.1f} ms each")
+    for label, (screens, cpu) in totals.items():
+        print(f"  {label:28} {screens:5.0f} screens, {1e3 * cpu / screens:.1f} ms each")
     await _pages(server, tab)
     print(f"  server at most: {server.most_memory} MB")
 

@@ -14,6 +14,7 @@ import zipfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -168,7 +169,7 @@ def test_what_was_known_is_shown_while_it_is_worked_out_again(
     watch._in_flight.release()
     known = watch.quality()
     assert known.at is not None
-    watch._quality = watching.replace(known, at=known.at - 2 * watching._FRESH)
+    watch._quality = replace(known, at=known.at - 2 * watching._FRESH)
     qualities.gate = Gate()
     again = watch.quality()
     assert (again.n_checks, again.at) == (0, watch._quality.at)

@@ -193,8 +193,8 @@ def test_figures_are_those_of_the_tables(tmp_path: Any, seed: int) -> None:
     kinds = {one[4] for one in rows if one[1] == 1 and one[5] is not None}
     assert set(times.by_kind) == kinds
     for kind in kinds:
-        own = [one[5] / 1000 for one in rows if one[1] == 1 and one[4] == kind and one[5]]
-        assert times.by_kind[kind] == pytest.approx(statistics.median(own))
+        seconds = [one[5] / 1000 for one in rows if one[1] == 1 and one[4] == kind and one[5]]
+        assert times.by_kind[kind] == pytest.approx(statistics.median(seconds))
     minutes, active = (finished[name].to_list() for name in ("minutes", "active_minutes"))
     assert times.completed_minutes == pytest.approx(statistics.median(minutes))
     assert times.active_minutes == pytest.approx(statistics.median(active))

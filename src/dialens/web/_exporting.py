@@ -110,7 +110,7 @@ async def export_zip(request: Request, site: Site, versions: Sequence[int] = ())
                 await _aside(job.run, site.store)
         except UnreadableVersion as error:
             raise HTTPException(409, str(error)) from error
-        archive = await _aside(job.archive.open, "rb")
+        archive: BinaryIO = await _aside(open, job.archive, "rb")
     headers = {
         "content-length": str(os.fstat(archive.fileno()).st_size),
         "content-disposition": f'attachment; filename="{site.study.name}-export.zip"',

@@ -38,7 +38,7 @@ def overview_routes(desk: Desk) -> APIRouter:
             times=watch.times(),
             talks=watch.talks(),
             quality=watch.quality(),
-            waves=site.store.waves(site.study.hash, now=desk.now()),
+            waves=watch.waves(),
             precision=() if known is None else known.sentences,
             state_of=str if known is None else known.state_of,
             stands=stands(desk, cells, known),

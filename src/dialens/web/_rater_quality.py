@@ -185,7 +185,7 @@ class RaterQualities:
             .group_by("rater")
             .agg(n_checks=pl.len(), n_failed=(pl.col("answer") == "failed").sum())
         )
-        self._checks = pl.concat([self._checks, counts.cast(_COUNTS)])  # type: ignore[arg-type]
+        self._checks = pl.concat([self._checks, counts.cast(_COUNTS)])
         for name, new in batch.items():
             self._known[name] = dict(new.positions)
             if new.live:

@@ -21,6 +21,7 @@ from dialens.studies.store import (
     EarlyEnd,
     Store,
     Times,
+    WaveProgress,
     last_failures,
     replies_by_agent,
     without_replies,
@@ -31,10 +32,11 @@ from dialens.web._rater_quality import RaterQualities, RaterQuality
 _FRESH = timedelta(seconds=10)
 _AT_ONCE_S = 0.1
 """Processor time that a page spends on quality itself; what takes longer goes on without it."""
-_REST = 10.0
+_REST = 20.0
 """Rest after a slice of work, as a multiple of the time that it took."""
-_HOLDS = 20.0
-"""How long a figure holds at least, as a multiple of the processor time that it took."""
+_HOLDS = 100.0
+"""How long a figure holds, as a multiple of the processor time that it took."""
+_LONGEST = timedelta(minutes=5)
 _ONE_RESTS = threading.Lock()
 """Of all studies of a process one at a time, or together they would take what each may."""
 _SELDOM = Seldom(logging.getLogger(__name__))
@@ -79,7 +81,7 @@ class Talks:
 class _Kept(Generic[T]):
     """Something that is computed at most every ten seconds, by one thread for all that ask.
 
-    What takes long holds for longer, so that none takes more than a twentieth of a processor.
+    What takes long holds for longer, up to five minutes, so that it takes a hundredth of the time.
     """
 
     def __init__(self, compute: Callable[[], T], clock: Callable[[], datetime]) -> None:
@@ -97,7 +99,8 @@ class _Kept(Generic[T]):
                     return value
             began = time.thread_time()
             value = self._compute()
-            holds = max(_FRESH, timedelta(seconds=_HOLDS * (time.thread_time() - began)))
+            spent = timedelta(seconds=time.thread_time() - began)
+            holds = min(max(_FRESH, _HOLDS * spent), _LONGEST)
             self._last = (self._clock(), holds, value)
             return value
 
@@ -110,6 +113,7 @@ class Watch:
         self._store = store
         self._study = study.hash
         self._talked = study.design.conversations is not None
+        self._comes_back = bool(study.design.waves)
         self._clock = clock
         self._times = _Kept(lambda: store.times(study.hash), clock)
         self._dropout = _Kept(lambda: store.dropout(study.hash).to_dicts(), clock)
@@ -141,6 +145,11 @@ class Watch:
     def precision(self) -> Precision | None:
         """How precisely it is known what is compared; none where that steers nothing."""
         return self._precision.get()
+
+    def waves(self) -> tuple[WaveProgress, ...]:
+        """How far the waves after the first are."""
+        # Who has none is not asked: the database would read the whole study for it.
+        return self._store.waves(self._study, now=self._clock()) if self._comes_back else ()
 
     def talks(self) -> Talks:
         """How agents do that participants talk with."""

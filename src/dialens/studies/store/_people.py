@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, cast
 
 import polars as pl
 from sqlalchemy import Connection, Select, and_, func, select
@@ -124,7 +124,8 @@ def attendance(connection: Connection, study_id: int) -> Attendance:
     )
     counts = {row.rater_kind: row.people for row in connection.execute(kinds)}
     done = func.count().filter(STATE == COMPLETED)
-    first = _last_attempts(select(func.min(sessions.c.started_at), done))
+    counted = cast("Select[Any]", select(func.min(sessions.c.started_at), done))
+    first = _last_attempts(counted)
     began_at, finished = connection.execute(first.where(own, sessions.c.wave == FIRST)).one()
     return Attendance(sum(counts.values()), counts.get(SIMULATED, 0), began_at, finished)
 

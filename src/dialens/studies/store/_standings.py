@@ -7,7 +7,7 @@ from sqlalchemy import select
 
 from dialens.studies.store import _frames as frames
 from dialens.studies.store._database import Database
-from dialens.studies.store._session import find_study
+from dialens.studies.store._session import study_id
 from dialens.studies.store._tables import LIVE, RESTARTED, participants, sessions
 
 
@@ -51,7 +51,7 @@ class Standings:
                     sessions.c.state == LIVE,
                 )
                 .join(participants, participants.c.id == sessions.c.participant_id)
-                .where(participants.c.study_id == find_study(connection, study).id)
+                .where(participants.c.study_id == study_id(connection, study))
                 .order_by(sessions.c.id)
             )
             return tuple(SessionStanding(*row) for row in connection.execute(query))
