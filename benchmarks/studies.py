@@ -3,6 +3,7 @@
     python benchmarks/studies.py                              300 participants, SQLite, PostgreSQL
     python benchmarks/studies.py --db sqlite --seconds 20     one database, longer
     python benchmarks/studies.py --db postgresql --workers 2
+    python benchmarks/studies.py --dashboard          a large study with and without its dashboard
 
 `dialens study serve` and bare endpoints run in processes of their own, with the same settings and
 as many workers. All participants send at once, first to the one, then to the other, in turns, so
@@ -28,6 +29,7 @@ from urllib.parse import urlencode
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import numpy as np
+import studies_dashboard
 from ruamel.yaml import YAML
 from studies_bare import DATABASE
 
@@ -269,9 +271,14 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=14, help="of measuring, per database")
     parser.add_argument("--db", choices=("both", *DATABASES), default="both")
     parser.add_argument("--workers", type=int, default=1, help="processes of either server")
+    parser.add_argument("--dashboard", action="store_true", help="measure that instead")
+    parser.add_argument("--folder", type=Path, help="where its study is kept for another time")
     options = parser.parse_args()
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:CORES])
     with tempfile.TemporaryDirectory() as scratch:
+        if options.dashboard:
+            studies_dashboard.run(options.folder or Path(scratch), people=8, seconds=20, turns=2)
+            return
         for kind in DATABASES if options.db == "both" else (options.db,):
             try:
                 run(kind, Path(scratch), options)

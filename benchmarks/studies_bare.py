@@ -17,7 +17,7 @@ from sqlalchemy import Column, Integer, MetaData, Table, Text, insert
 
 from dialens.studies.store._database import Database
 from dialens.web._serving import PatientProtocol
-from dialens.web._study_app import _THREADS
+from dialens.web._turns import PARTICIPANTS
 
 DATABASE = "DIALENS_BENCHMARK_DATABASE"
 rows = Table(
@@ -31,7 +31,7 @@ rows = Table(
 @asynccontextmanager
 async def few_threads(_: FastAPI) -> AsyncIterator[None]:
     # As many as the study's server has.
-    to_thread.current_default_thread_limiter().total_tokens = _THREADS
+    to_thread.current_default_thread_limiter().total_tokens = PARTICIPANTS
     yield
 
 

@@ -21,7 +21,7 @@ from dialens.agents.users._prompt import SHOWN_ANSWERS
 from dialens.agents.users._replies import read_written
 from dialens.base import DialensError
 from dialens.cli._app import app
-from tests.agents.test_llama import MODEL, here
+from tests.agents.small_model import MODEL, here
 
 PLAYER = """#!{python}
 import json, sys

@@ -13,7 +13,7 @@ from tests.web.conftest import PASSWORD, Host, Hosting, Window, kept, tea
 from tests.web.test_browser import _CONTRAST, _NAMELESS, PHONE, wide
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from playwright.sync_api import Page, Route
 
 ROUND_MS = 16_000
 PAGES = ("", "/people", "/screens", "/settings")
@@ -52,7 +52,7 @@ def round_of(page: Page) -> None:
     """Let the page come again, and wait until it has."""
     with page.expect_response(lambda answer: "/researcher" in answer.url):
         page.clock.run_for(ROUND_MS)
-    page.evaluate("() => new Promise((done) => queueMicrotask(() => done()))")
+    page.wait_for_function("() => !refreshing")
 
 
 def test_a_click_into_a_table_does_not_stop_it(host: Hosting, window: Window) -> None:
@@ -180,3 +180,40 @@ _UNNAMED = """() => {
   if (new Set(ids).size !== ids.length) wrong.push("an id twice");
   return wrong;
 }"""
+
+
+def test_it_asks_again_only_after_the_last_answer(host: Hosting, window: Window) -> None:
+    server = host(tea())
+    page = open_dashboard(window, server)
+    held: list[Route] = []
+    asked: list[str] = []
+    page.route("**/researcher", lambda route: held.append(route))
+    page.on("request", lambda request: asked.append(request.url))
+    with page.expect_request("**/researcher"):
+        page.clock.run_for(ROUND_MS)
+    page.clock.run_for(4 * ROUND_MS)
+    page.wait_for_selector("text=The server does not answer")
+    assert sum(url.endswith("/researcher") for url in asked) == 1
+    while not held:
+        page.wait_for_timeout(10)
+    held[0].continue_()
+    page.wait_for_function("() => !refreshing")
+    page.unroute("**/researcher")
+    round_of(page)
+
+
+def test_nobody_asks_for_a_page_that_is_hidden(host: Hosting, window: Window) -> None:
+    server = host(tea())
+    page = open_dashboard(window, server)
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    hidden = "h => Object.defineProperty(document, 'hidden', {configurable: true, get: () => h})"
+    page.evaluate(hidden, True)
+    page.clock.run_for(5 * ROUND_MS)
+    assert not page.evaluate("refreshing")
+    assert [url for url in asked if url.endswith("/researcher")] == []
+    page.evaluate(hidden, False)
+    with page.expect_response(lambda answer: "/researcher" in answer.url):
+        page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+    page.wait_for_function("() => !refreshing")
+    round_of(page)

@@ -8,12 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
-from starlette.responses import FileResponse
 from starlette.testclient import TestClient
 
 from dialens.studies.judges import LEDGER, Ledger, judge_study
 from dialens.web import Site
-from dialens.web._researcher import export_zip
+from dialens.web._exporting import ExportJob
 from dialens.web._watching import Watch
 from tests.studies.judges.test_judging import Scripted, planned, right
 from tests.studies.samples import load_template
@@ -117,9 +116,9 @@ def test_the_download_holds_what_judges_said(site: Site, tmp_path: Path) -> None
     plan = planned(site.study, Scripted(right))
     with Ledger.open(tmp_path / LEDGER, asking=True) as ledger:
         judge_study(plan, ledger)
-    got = export_zip(replace(site, folder=tmp_path))
-    assert isinstance(got, FileResponse)
-    with zipfile.ZipFile(got.path) as archive:
+    job = ExportJob.of(replace(site, folder=tmp_path), (), tmp_path / "scratch")
+    job.run(site.store)
+    with zipfile.ZipFile(job.archive) as archive:
         ratings = pl.read_parquet(io.BytesIO(archive.read("tea/ratings.parquet")))
         asked = pl.read_parquet(io.BytesIO(archive.read("tea/judges.parquet")))
     assert set(ratings["rater_kind"]) == {"llm"}
@@ -143,7 +142,7 @@ def test_flags_show_who_should_be_looked_at_twice(make: Make, visit: Visit) -> N
             if "a:reading" in form:
                 form["a:reading"] = "A" if number == 0 else "B"
             page = Page(person.client.post("/study", data=form).text)
-    seen = Watch(site.store, site.study).overview(site.clock())
+    seen = Watch(site.store, site.study, site.clock).quality()
     assert (seen.n_checks, seen.n_failed) == (3, 1)
     worst, *others = seen.raters
     assert {"straight_lining", "failed_checks"} <= set(worst.flags)

@@ -10,14 +10,13 @@ from pydantic import BaseModel, ConfigDict
 from dialens.studies import SCREEN_KINDS
 from dialens.studies.store import OperationStore
 from dialens.web._access import Bearer, role_of
+from dialens.web._exporting import export_zip
 from dialens.web._operation_api import operation_routes
 from dialens.web._overview import set_state
 from dialens.web._pages import arrange
 from dialens.web._password import VIEWER
 from dialens.web._preview_screens import with_example
-from dialens.web._researcher import export_zip
 from dialens.web._site import Site
-from dialens.web._watching import Watch
 
 State = Literal["open", "paused", "closed"]
 CellName = Annotated[str, Path(max_length=500, description="As in `GET /api/cells`.")]
@@ -110,11 +109,12 @@ class RaterInfo(BaseModel):
 
 
 class QualityInfo(BaseModel):
-    """Quality of the data so far."""
+    """Quality of the data as of a time; nothing is known while it is first worked out."""
 
-    at: datetime
-    n_checks: int
-    n_failed: int
+    at: datetime | None
+    n_checks: int | None
+    n_failed: int | None
+    under_way: str | None
     raters: list[RaterInfo]
 
 
@@ -152,8 +152,9 @@ _NO_CELL: dict[int | str, dict[str, Any]] = {
 }
 
 
-def api_routes(site: Site, watch: Watch) -> APIRouter:
+def api_routes(site: Site) -> APIRouter:
     """The addresses under `/api`."""
+    watch = site.watch
 
     def researcher(request: Request, given: Bearer) -> None:
         role = None if given is None else role_of(site, request, given.credentials)
@@ -185,7 +186,7 @@ def api_routes(site: Site, watch: Watch) -> APIRouter:
     def cell_infos(cell: str | None = None) -> list[CellInfo]:
         return [
             CellInfo.model_validate(progress, from_attributes=True)
-            for progress in watch.overview(site.clock()).cells
+            for progress in watch.cells()
             if cell in (None, progress.cell)
         ]
 
@@ -203,13 +204,12 @@ def api_routes(site: Site, watch: Watch) -> APIRouter:
     @router.get("/early_ends")
     def early_ends() -> list[EarlyEndInfo]:
         """How many did not agree, were screened out, failed comprehension, or withdrew."""
-        ends = watch.overview(site.clock()).ends
-        return [EarlyEndInfo.model_validate(end, from_attributes=True) for end in ends]
+        return [EarlyEndInfo.model_validate(end, from_attributes=True) for end in watch.ends()]
 
     @router.get("/times")
     def times() -> TimesInfo:
         """Median times."""
-        seen = watch.overview(site.clock()).times
+        seen = watch.times()
         return TimesInfo(
             completed_minutes=seen.completed_minutes,
             active_minutes=seen.active_minutes,
@@ -219,18 +219,19 @@ def api_routes(site: Site, watch: Watch) -> APIRouter:
     @router.get("/dropout")
     def dropout() -> list[ScreenInfo]:
         """Where people are and where they left, screen by screen."""
-        return [ScreenInfo(**row) for row in watch.overview(site.clock()).dropout]
+        return [ScreenInfo(**row) for row in watch.dropout()]
 
     @router.get("/quality")
     def quality(
         limit: Annotated[int, Query(ge=1, le=10_000, description="Participants at most.")] = 1_000,
     ) -> QualityInfo:
         """Checks, speed and straight-lining of participants, those with most flags first."""
-        seen = watch.overview(site.clock())
+        seen = watch.quality()
         return QualityInfo(
             at=seen.at,
             n_checks=seen.n_checks,
             n_failed=seen.n_failed,
+            under_way=seen.under_way or None,
             raters=[
                 RaterInfo(
                     participant=rater.participant,
@@ -247,7 +248,7 @@ def api_routes(site: Site, watch: Watch) -> APIRouter:
     @router.get("/agents")
     def agents() -> list[AgentInfo]:
         """How the agents do that participants talk with: replies, seconds, failures by reason."""
-        return [AgentInfo(**row) for row in watch.overview(site.clock()).agents]
+        return [AgentInfo(**row) for row in watch.talks().agents]
 
     @router.get("/preview/{cell}", responses=_NO_CELL)
     def preview(
@@ -282,9 +283,9 @@ def api_routes(site: Site, watch: Watch) -> APIRouter:
             409: {"model": Problem, "description": "A version cannot be read any more."},
         },
     )
-    def download(version: Versions = ()) -> Response:
+    async def download(request: Request, version: Versions = ()) -> Response:
         """Everything that was collected, by pseudonym: tables, codebook, card."""
-        return export_zip(site, version)
+        return await export_zip(request, site, version)
 
     router.include_router(operation_routes(site))
     return router

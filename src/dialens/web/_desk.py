@@ -9,7 +9,7 @@ from typing import Any
 from fastapi import Request
 from fastapi.responses import Response
 
-from dialens.studies import SIMULATED, Study
+from dialens.studies import Study
 from dialens.studies.design import MTurkRecruiter
 from dialens.studies.recruiters import Link, Recruiter, recruiter_of
 from dialens.studies.store import OperationStore
@@ -45,13 +45,16 @@ class Desk:
 
     Attributes:
         site: What is served.
-        watch: Sees how the study stands.
         platform: Reaches the recruiter.
     """
 
     site: Site
-    watch: Watch
     platform: Platform
+
+    @property
+    def watch(self) -> Watch:
+        """Sees how the study stands."""
+        return self.site.watch
 
     def logged_in(self, request: Request) -> Login:
         """The researcher's session."""
@@ -126,6 +129,5 @@ class Desk:
 
     def _simulated(self) -> tuple[int, int]:
         """How many people are simulated, and how many there are."""
-        people = self.records.participants_frame(self.site.study.hash)
-        kinds = people.unique("rater")["rater_kind"]
-        return int((kinds == SIMULATED).sum()), len(kinds)
+        there = self.records.attendance(self.site.study.hash)
+        return there.simulated, there.people

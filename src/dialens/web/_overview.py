@@ -1,14 +1,14 @@
 """The dashboard's first page: where the study stands, cell by cell; its screens."""
 
+from collections.abc import Sequence
 from typing import Annotated, Any
 
-import polars as pl
 from fastapi import APIRouter, Depends, HTTPException
 from fastapi.responses import RedirectResponse, Response
 
 from dialens.agents import KINDS
 from dialens.studies import Precision
-from dialens.studies.store import COMPLETED, OperationStore
+from dialens.studies.store import CellProgress, OperationStore
 from dialens.web._cookies import Login
 from dialens.web._desk import Desk
 from dialens.web._forms import SentForm
@@ -28,29 +28,31 @@ def overview_routes(desk: Desk) -> APIRouter:
 
     @router.get("")
     def home(login: LoggedIn) -> Response:
-        seen = watch.overview(desk.now())
-        waves = site.store.waves(site.study.hash, now=desk.now())
-        known = site.store.precision(site.study.hash)
+        cells = watch.cells()
+        known = watch.precision()
         return desk.page(
             "home",
             login,
-            seen=seen,
-            waves=waves,
+            cells=cells,
+            ends=watch.ends(),
+            times=watch.times(),
+            talks=watch.talks(),
+            quality=watch.quality(),
+            waves=watch.waves(),
             precision=() if known is None else known.sentences,
             state_of=str if known is None else known.state_of,
-            stands=stands(desk, known),
+            stands=stands(desk, cells, known),
             does=_DOES,
             why=KINDS,
         )
 
     @router.get("/screens")
     def screens(login: LoggedIn) -> Response:
-        seen = watch.overview(desk.now())
-        cells: dict[str, list[dict[str, Any]]] = {cell.cell: [] for cell in seen.cells}
-        for row in seen.dropout:
+        cells: dict[str, list[dict[str, Any]]] = {cell.cell: [] for cell in watch.cells()}
+        for row in watch.dropout():
             later = "" if row["wave"] == 1 else f", wave {row['wave']}"
             cells.setdefault(f"{row['cell']}{later}", []).append(row)
-        return desk.page("screens", login, seen=seen, cells=cells)
+        return desk.page("screens", login, cells=cells)
 
     @router.post("/cells")
     def steer(login: LoggedIn, form: SentForm) -> Response:
@@ -78,18 +80,17 @@ def overview_routes(desk: Desk) -> APIRouter:
     return router
 
 
-def stands(desk: Desk, known: Precision | None) -> Standing:
+def stands(desk: Desk, cells: Sequence[CellProgress], known: Precision | None) -> Standing:
     """Where the study stands now; `known` is what says when it is enough."""
     site = desk.site
-    people = desk.records.participants_frame(site.study.hash).filter(pl.col("wave") == 1)
-    cells = site.store.progress(site.study.hash)
+    there = desk.records.attendance(site.study.hash)
     running = site.running.now()
     wanted = sum(cell.target for cell in cells)
     return standing(
         cells,
-        min(people["begun_at"].drop_nulls(), default=None),
+        there.began_at,
         desk.now(),
-        finished=people.filter(pl.col("state") == COMPLETED).height,
+        finished=there.finished,
         cost=desk.platform.recruiter(running).estimate(running, max(wanted, 1)),
         precision=known,
     )

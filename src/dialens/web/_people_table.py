@@ -9,8 +9,8 @@ from datetime import datetime
 import polars as pl
 
 from dialens.studies.store import OperationStore, StudyRecord
+from dialens.web._rater_quality import RaterQuality
 from dialens.web._site import Site
-from dialens.web._watching import RaterQuality, Watch
 
 _AND = ", "
 EXCLUDED = "excluded"
@@ -138,16 +138,19 @@ class Selection:
 class People:
     """Everybody who took part in a study, whatever version they met."""
 
-    def __init__(self, site: Site, watch: Watch) -> None:
-        """People of the site's study; `watch` sees its own version."""
+    def __init__(self, site: Site) -> None:
+        """People of the site's study."""
         self._site = site
-        self._watches = {site.study.hash: watch} | {
-            study: Watch(site.store, other.study) for study, other in site.versions.items()
-        }
+        self._sites = {site.study.hash: site, **site.versions}
 
     def rows(self) -> list[PersonRow]:
         """One row a person."""
         return [row for record in self._records() for row in self._of(record)]
+
+    def under_way(self) -> str:
+        """What is being worked out about them, in words; empty if nothing is."""
+        qualities = [site.watch.quality() for site in self._sites.values()]
+        return next((one.under_way for one in qualities if one.under_way), "")
 
     def quality(self, study: str, participant: str) -> RaterQuality | None:
         """How somebody answers; none where that is not known."""
@@ -157,10 +160,10 @@ class People:
         return [one for one in self._site.store.studies() if one.name == self._site.study.name]
 
     def _raters(self, study: str) -> dict[str, RaterQuality]:
-        watch = self._watches.get(study)
-        if watch is None:
+        site = self._sites.get(study)
+        if site is None:
             return {}
-        return {one.participant: one for one in watch.overview(self._site.clock()).raters}
+        return {one.participant: one for one in site.watch.quality().raters}
 
     def _of(self, record: StudyRecord) -> list[PersonRow]:
         raters = self._raters(record.hash)

@@ -14,7 +14,7 @@ from dialens.web._cookies import Login
 from dialens.web._desk import Desk
 from dialens.web._forms import SentForm
 from dialens.web._login import HOME
-from dialens.web._people_table import EXCLUDED, People, PersonRow, Selection, as_csv
+from dialens.web._people_table import EXCLUDED, People, Selection, as_csv
 from dialens.web._replay import replayed, said, site_of, visited
 
 _PAGE = 200
@@ -40,14 +40,14 @@ Selected = Annotated[Selection, Depends(_selection)]
 def people_routes(desk: Desk) -> APIRouter:
     """The addresses of the people who took part."""
     router = APIRouter(prefix=HOME, include_in_schema=False)
-    people = People(desk.site, desk.watch)
+    people = People(desk.site)
     LoggedIn = Annotated[Login, Depends(desk.logged_in)]
 
     @router.get("/people")
     def table(
         login: LoggedIn, chosen: Selected, page: Annotated[int, Query(ge=1, le=100_000)] = 1
     ) -> Response:
-        return desk.page("people", login, **_table(people.rows(), chosen, page))
+        return desk.page("people", login, **_table(people, chosen, page))
 
     @router.get("/people.csv")
     def download(login: LoggedIn, chosen: Selected) -> Response:
@@ -71,7 +71,7 @@ def people_routes(desk: Desk) -> APIRouter:
         if holders:
             return RedirectResponse(f"{desk.home}/people?{urlencode({'find': code.strip()})}", 303)
         sorry = f"Nobody has the completion code {code.strip()!r} in this study." if code else ""
-        shown = _table(people.rows(), Selection(), 1)
+        shown = _table(people, Selection(), 1)
         return desk.page("people", login, 404 if code else 200, **shown | {"sorry": sorry})
 
     @router.get("/people/{participant}")
@@ -127,7 +127,8 @@ def people_routes(desk: Desk) -> APIRouter:
     return router
 
 
-def _table(rows: list[PersonRow], chosen: Selection, page: int) -> dict[str, Any]:
+def _table(people: People, chosen: Selection, page: int) -> dict[str, Any]:
+    rows = people.rows()
     selected = chosen.of(rows)
     pages = max(-(-len(selected) // _PAGE), 1)
     page = min(page, pages)
@@ -143,6 +144,7 @@ def _table(rows: list[PersonRow], chosen: Selection, page: int) -> dict[str, Any
         "cells": sorted({row.cell for row in rows}),
         "versions": sorted({row.version for row in rows}, key=lambda one: one.zfill(8)),
         "flags": {name: why for name, why in FLAGS.items() if name != "few_ratings"},
+        "under_way": people.under_way(),
         "sorry": "",
     }
 
@@ -163,6 +165,7 @@ def _person_page(
         409 if sorry else 200,
         row=row,
         quality=people.quality(attempts[0].session.study, participant),
+        under_way=people.under_way(),
         flags=FLAGS,
         attempts=[_attempt_shown(desk, history) for history in attempts],
         changes=changes,

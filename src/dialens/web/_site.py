@@ -37,6 +37,7 @@ from dialens.web._password import Password
 from dialens.web._replies import Replies
 from dialens.web._root_path import root_path
 from dialens.web._talking_agents import open_agents
+from dialens.web._watching import Watch
 
 MTURK = "https://www.mturk.com"
 MTURK_SANDBOX = "https://workersandbox.mturk.com"
@@ -189,10 +190,16 @@ class Site:
         OperationStore(self.store, "dashboard", who).note(self.study.hash, what, now=self.clock())
 
     def close(self) -> None:
-        """Stop asking agents, in all versions."""
+        """Stop watching and asking agents, in all versions."""
         for site in (self, *self.versions.values()):
+            site.watch.close()
             if site.replies is not None:
                 site.replies.close()
+
+    @cached_property
+    def watch(self) -> Watch:
+        """Sees how the study stands."""
+        return Watch(self.store, self.study, self.clock)
 
     @cached_property
     def _translated_pages(self) -> dict[str, Pages]:

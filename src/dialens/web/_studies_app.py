@@ -27,6 +27,7 @@ from dialens.web._password import Password
 from dialens.web._root_path import RootPath, root_path
 from dialens.web._site import Site
 from dialens.web._study_app import add_assets, lifespan, not_refused, study_app
+from dialens.web._turns import ResearcherTurns
 
 _TITLE = "Studies"
 _RESERVED = ("assets", "healthz", HOME.strip("/"))
@@ -163,6 +164,7 @@ def _index_app(index: Index) -> FastAPI:
     add_health(app, [site.store for site in index.sites])
     add_assets(app)
     _add_handlers(app, index)
+    app.add_middleware(ResearcherTurns)
     app.add_middleware(Guard, headers=security_headers())
     return app
 

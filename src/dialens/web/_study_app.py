@@ -26,9 +26,8 @@ from dialens.web._refusal import Refusal
 from dialens.web._researcher import researcher_preview, researcher_routes
 from dialens.web._root_path import RootPath, address_below, check_root
 from dialens.web._site import Site, is_kiosk
-from dialens.web._watching import Watch
+from dialens.web._turns import ResearcherTurns, set_threads
 
-_THREADS = 4
 _KEPT = {"cache-control": "public, max-age=31536000, immutable"}
 _TITLES = {
     403: "refused_title",
@@ -77,20 +76,20 @@ def study_app(
         lifespan=lifespan(site),
         dependencies=[Depends(not_refused)],
     )
-    watch = Watch(site.store, site.study)
     app.include_router(participant_routes(site))
     if is_kiosk(site.study):
         app.include_router(kiosk_routes(site))
-    desk = Desk(site, watch, platform or Platform())
+    desk = Desk(site, platform or Platform())
     app.include_router(login_routes(site))
     app.include_router(researcher_routes(desk))
     app.include_router(researcher_preview(desk))
-    app.include_router(api_routes(site, watch))
+    app.include_router(api_routes(site))
     add_health(app, [site.store])
     add_assets(app)
     add_media(app, lambda: site)
     _add_handlers(app, site)
     check_root(site.root, app.routes)
+    app.add_middleware(ResearcherTurns)
     app.add_middleware(
         Guard,
         headers=security_headers(framed_by=site.framed_by),
@@ -106,8 +105,7 @@ def lifespan(*sites: Site) -> Callable[[Starlette], AbstractAsyncContextManager[
 
     @asynccontextmanager
     async def served(_: Starlette) -> AsyncIterator[None]:
-        # More of them only wait for each other, for Python's lock and for the one that may write.
-        to_thread.current_default_thread_limiter().total_tokens = _THREADS
+        set_threads()
         yield
         for site in sites:
             await to_thread.run_sync(site.close)

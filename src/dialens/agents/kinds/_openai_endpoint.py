@@ -111,7 +111,7 @@ class EndpointAgent:
     @property
     def address(self) -> tuple[str, int]:
         """Host and port of the endpoint."""
-        url = httpx.URL(endpoint_of(self.settings, self.environment))
+        url = httpx.URL(self.connection.endpoint)
         return url.host, url.port or (443 if url.scheme == "https" else 80)
 
     @property

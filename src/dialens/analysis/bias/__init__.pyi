@@ -5,7 +5,15 @@ from ._data import StudyData, study_data
 from ._effects import effects
 from ._leanings import EQUAL_LENGTH, LEANINGS, leanings
 from ._paper import PaperTable, paper_tables, split_effects
-from ._raters import FLAGS, flag_raters, rater_flags, robustness
+from ._raters import (
+    FLAGS,
+    RaterStatistics,
+    flag_raters,
+    flags_of,
+    rater_flags,
+    rater_statistics,
+    robustness,
+)
 from ._reading import read_study
 from ._response_biases import response_biases
 from ._scales import LEFT_OUT, LOST, OVER_PACE, TAKEN_AS_POINTS, UNFINISHED
@@ -23,6 +31,7 @@ __all__ = [
     "TAKEN_AS_POINTS",
     "UNFINISHED",
     "PaperTable",
+    "RaterStatistics",
     "Resampling",
     "SimulatedStudy",
     "StudyAnalysis",
@@ -32,9 +41,11 @@ __all__ = [
     "consistency_differences",
     "effects",
     "flag_raters",
+    "flags_of",
     "leanings",
     "paper_tables",
     "rater_flags",
+    "rater_statistics",
     "read_study",
     "response_biases",
     "robustness",

@@ -245,7 +245,7 @@ def _usable(table: pl.DataFrame, notes: list[Note]) -> pl.DataFrame:
     nobody = table.filter(pl.col("value").is_not_null() & pl.col("rater").is_null()).height
     if nobody:
         notes.append(Note(LEFT_OUT, f"{nobody:,} of {total} that do not say who rated"))
-    kept = table.filter(pl.col("value").is_not_null() & pl.col("rater").is_not_null())
+    kept = _with_value(table)
     if kept.height == 0:
         raise DialensError(
             "No rating has a rater and a number, so nothing can be analysed. Check the column "
@@ -257,6 +257,26 @@ def _usable(table: pl.DataFrame, notes: list[Note]) -> pl.DataFrame:
             "Collect ratings from at least two, better twenty in each condition."
         )
     return kept
+
+
+def _with_value(table: pl.DataFrame) -> pl.DataFrame:
+    return table.filter(pl.col("value").is_not_null() & pl.col("rater").is_not_null())
+
+
+def timed_ratings(
+    ratings: pl.DataFrame, answers: pl.DataFrame
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The ratings and raters of `study_data` as far as they say nothing of others.
+
+    Those of some raters are the same whoever else is in the table, and one rater is enough.
+
+    Args:
+        ratings: In the columns of an export.
+        answers: Its questionnaires.
+    """
+    table = name_choices(_with_value(ratings.with_columns(rated_items(ratings).alias("item"))))
+    table = _timed(without_repeated(table, [])[0])
+    return table, _raters(table, _asked(answers, []))
 
 
 def only_models(ratings: pl.DataFrame) -> bool:

@@ -4,13 +4,13 @@ Straight-lining, speeding, failed checks, extreme heaping. Nobody is removed: th
 computed with everybody, and again without each kind, so that a reader can see what hangs on whom.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import polars as pl
 
 from dialens.analysis.bias._cells import USUAL, Resampling
-from dialens.analysis.bias._data import StudyData, study_data
+from dialens.analysis.bias._data import StudyData, study_data, timed_ratings
 from dialens.analysis.bias._effects import effects
 from dialens.analysis.bias._scales import Note
 from dialens.base import DialensError
@@ -64,6 +64,57 @@ class RaterFlags:
         return self.raters.filter(marked)["rater"].to_list()
 
 
+@dataclass(frozen=True)
+class RaterStatistics:
+    """What flags rest on, rater by rater, before anybody is compared with others.
+
+    Statistics of different raters are put together by adding their rows, so that nobody's ratings
+    have to be looked at twice.
+
+    Attributes:
+        raters: One row a rater: n_ratings, n_failed_checks, median_seconds, too_fast_share.
+        scales: One row a rater, quality and scale: n, same (times of the most frequent number),
+            run, constant, highest, n_tens (multiples of ten).
+    """
+
+    raters: pl.DataFrame
+    scales: pl.DataFrame
+
+    def with_others(self, others: "RaterStatistics") -> "RaterStatistics":
+        """Both together; `others` has other raters."""
+        return RaterStatistics(
+            pl.concat([self.raters, others.raters]), pl.concat([self.scales, others.scales])
+        )
+
+    def without(self, raters: Collection[str]) -> "RaterStatistics":
+        """The statistics of the others."""
+        left = ~pl.col("rater").is_in(list(raters))
+        return RaterStatistics(self.raters.filter(left), self.scales.filter(left))
+
+
+def rater_statistics(ratings: pl.DataFrame, questions: pl.DataFrame) -> RaterStatistics:
+    """What flags rest on, of the raters of an export or of some of them.
+
+    Args:
+        ratings: In the columns of an export.
+        questions: Its questionnaires.
+
+    Examples:
+        >>> from dialens.analysis.bias._simulation import SimulatedStudy
+        >>> ratings, answers = SimulatedStudy(raters=10, items=12, speeders=0.2).run(seed=1)
+        >>> one = pl.col("rater") == ratings["rater"][0]
+        >>> some = rater_statistics(ratings.filter(one), answers.filter(one))
+        >>> others = rater_statistics(ratings.filter(~one), answers.filter(~one))
+        >>> together = flags_of(some.with_others(others)).raters.sort("rater")
+        >>> together.equals(flags_of(rater_statistics(ratings, answers)).raters.sort("rater"))
+        True
+    """
+    table, raters = timed_ratings(ratings, questions)
+    own, scales = _statistics(table)
+    known = raters.select("rater", pl.col("n_ratings", "n_failed_checks").cast(pl.Int64))
+    return RaterStatistics(known.join(own, on="rater", maintain_order="left"), scales)
+
+
 def flag_raters(data: StudyData) -> RaterFlags:
     """Look at every rater's way of answering.
 
@@ -75,15 +126,16 @@ def flag_raters(data: StudyData) -> RaterFlags:
         >>> 2 < len(flags.flagged("speeding")) < 16
         True
     """
-    by = [name for name in ("answered_at", "order", "position") if name in data.ratings.columns]
-    ordered = data.ratings.sort("rater", "quality", *by, maintain_order=True, nulls_last=True)
-    per = (
-        ordered.group_by("rater", maintain_order=True)
-        .agg(median_seconds=pl.col("seconds").median())
-        .join(_repetition(ordered), on="rater", maintain_order="left")
-        .join(_too_fast(ordered), on="rater", how="left", maintain_order="left")
+    own, scales = _statistics(data.ratings)
+    return flags_of(
+        RaterStatistics(data.raters.join(own, on="rater", maintain_order="left"), scales)
     )
-    result = data.raters.join(per, on="rater", maintain_order="left")
+
+
+def flags_of(statistics: RaterStatistics) -> RaterFlags:
+    """Compare raters with each other, by what is known of each."""
+    repeated = _repetition(statistics.scales)
+    result = statistics.raters.join(repeated, on="rater", maintain_order="left")
     notes: list[Note] = []
     enough = pl.col("n_ratings") >= _FEWEST
     flat = ((pl.col("same_share") >= _SAME) | pl.col("constant")) & enough
@@ -123,33 +175,48 @@ def rater_flags(ratings: pl.DataFrame, questions: pl.DataFrame) -> dict[str, lis
     }
 
 
-def _repetition(ordered: pl.DataFrame) -> pl.DataFrame:
-    """How far each rater repeats a number, within quality and scale: 5 on one is not 5 on another.
-
-    `same_share` is over all ratings, those of each quality counted against its own most frequent
-    number; round numbers count where a scale has room for others.
-    """
-    scale = ["scale"] if "scale" in ordered.columns else []
-    groups = ["rater", "quality", *scale]
-    wide = pl.col("value").max().over(groups[1:]) > _WIDE
-    return (
-        ordered.with_columns(wide=wide)
-        .group_by(groups, maintain_order=True)
+def _statistics(ratings: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Of each rater, and of each rater, quality and scale: 5 on one is not 5 on another."""
+    by = [name for name in ("answered_at", "order", "position") if name in ratings.columns]
+    ordered = ratings.sort("rater", "quality", *by, maintain_order=True, nulls_last=True)
+    own = (
+        ordered.group_by("rater", maintain_order=True)
+        .agg(median_seconds=pl.col("seconds").median())
+        .join(_too_fast(ordered), on="rater", how="left", maintain_order="left")
+    )
+    scale = pl.col("scale") if "scale" in ordered.columns else pl.lit(None, dtype=pl.String)
+    scales = (
+        ordered.with_columns(scale=scale.cast(pl.String))
+        .group_by("rater", "quality", "scale", maintain_order=True)
         .agg(
             n=pl.len(),
             same=pl.col("value").unique_counts().max(),
             run=pl.col("value").rle().struct.field("len").max(),
             constant=pl.col("value").n_unique() == 1,
-            n_wide=pl.col("wide").sum(),
-            n_round=(pl.col("wide") & (pl.col("value") % 10 == 0)).sum(),
+            highest=pl.col("value").max(),
+            n_tens=(pl.col("value") % 10 == 0).sum(),
         )
+    )
+    return own, scales
+
+
+def _repetition(scales: pl.DataFrame) -> pl.DataFrame:
+    """How far each rater repeats a number.
+
+    `same_share` is over all ratings, those of each quality counted against its own most frequent
+    number; round numbers count where a scale has room for others.
+    """
+    wide = pl.col("highest").max().over("quality", "scale") > _WIDE
+    n_wide, n_round = (
+        pl.when("wide").then(pl.col(name)).otherwise(0).sum() for name in ("n", "n_tens")
+    )
+    return (
+        scales.with_columns(wide=wide)
         .group_by("rater", maintain_order=True)
         .agg(
             same_share=pl.col("same").sum() / pl.col("n").sum(),
             longest_run=pl.col("run").max().cast(pl.Int64),
-            round_share=pl.when(pl.col("n_wide").sum() > 0)
-            .then(pl.col("n_round").sum() / pl.col("n_wide").sum())
-            .first(),
+            round_share=pl.when(n_wide > 0).then(n_round / n_wide),
             constant=pl.col("constant").all(),
         )
     )

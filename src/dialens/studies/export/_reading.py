@@ -24,6 +24,11 @@ class Reading:
         }
         self._seen: dict[tuple[str, int], set[tuple[str, str]]] = {}
 
+    def drop(self, rater: str) -> None:
+        """Forget what somebody has seen, who sees no more or begins anew."""
+        for seen in [one for one in self._seen if one[0] == rater]:
+            del self._seen[seen]
+
     def new_words(self, version: str, rater: str, attempt: int, screen: Screen) -> int | None:
         """Words on a screen that the rater has not seen; none if nobody knows what it showed."""
         item = self._items.get(version, {}).get(str(screen.state.get("item")))

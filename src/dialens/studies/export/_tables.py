@@ -4,6 +4,8 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import groupby
+from operator import itemgetter
 from types import MappingProxyType
 from typing import Any
 
@@ -68,7 +70,7 @@ class _Tables:
 
 
 def tables(
-    answers: pl.DataFrame, studies: Mapping[str, Study] = MappingProxyType({})
+    answers: pl.DataFrame, studies: Mapping[str, Study] | Reading = MappingProxyType({})
 ) -> tuple[pl.DataFrame, pl.DataFrame, Counter[str]]:
     """Ratings and questionnaires from answers, and how many answers are no ratings, by reason.
 
@@ -76,11 +78,11 @@ def tables(
     add up whatever the layout; `screen_active_ms` has the whole of it.
 
     Args:
-        answers: In the columns of `store.ANSWERS`.
+        answers: In the columns of `store.ANSWERS`, those of a screen beside each other.
         studies: What was shown, by version, from which the words on a screen are counted; they
-            are null without it.
+            are null without it. A `Reading` of them goes on from the answers that it saw before.
     """
-    made = _Tables(Reading(studies))
+    made = _Tables(studies if isinstance(studies, Reading) else Reading(studies))
     for given in _screens(answers):
         _add_ratings(made, given)
         _add_questions(made, given)
@@ -103,9 +105,10 @@ def tables(
 
 
 def _screens(answers: pl.DataFrame) -> Iterator[_Given]:
-    keys = ["rater", "attempt", "screen"]
-    for _, part in answers.group_by(keys, maintain_order=True):
-        rows = list(part.iter_rows(named=True))
+    """The screens of answers that come screen by screen, as the store gives them."""
+    key = itemgetter("rater", "attempt", "screen")
+    for _, part in groupby(answers.iter_rows(named=True), key):
+        rows = list(part)
         first = rows[0]
         fields = tuple(Field(**json.loads(row["asked"])) for row in rows)
         state = json.loads(first["presented"])

@@ -5,14 +5,14 @@ from ._changes import CHANGES, IS_CHANGE, Change
 from ._conversations import LEASE_S, ConversationStore
 from ._figures import CellProgress, EarlyEnd, Times
 from ._forget import Forgotten
-from ._frames import EXCHANGES
+from ._frames import ANSWERS, EXCHANGES
 from ._histories import History, ScreenVisit, histories
 from ._logins import EndedLogins
 from ._messages import AgentFailure, AgentReply, Lease, ParticipantMessage
 from ._operating import OperationStore
 from ._partial import lost_by_agent, partial_sentences
 from ._payments import Payment, PaymentStore
-from ._people import IDENTITIES, PARTICIPANTS, CodeHolder
+from ._people import IDENTITIES, PARTICIPANTS, Attendance, CodeHolder
 from ._problems import (
     Blocked,
     EventError,
@@ -29,6 +29,7 @@ from ._problems import (
 from ._registration import Policy, StudyRecord
 from ._secrets import KEY_VARIABLE, Secrets
 from ._session import Session
+from ._standings import SessionStanding, Standings
 from ._store import Store
 from ._submission import REPEATED, STORED, Ending, Receipt, Submission
 from ._submit import PendingSubmission
@@ -47,6 +48,7 @@ from ._talk_figures import last_failures, pace_sentences, replies_by_agent, with
 from ._waves import Returning, WaveProgress
 
 __all__ = [
+    "ANSWERS",
     "CHANGES",
     "COMPLETED",
     "EVENT_KINDS",
@@ -64,6 +66,7 @@ __all__ = [
     "STORED",
     "AgentFailure",
     "AgentReply",
+    "Attendance",
     "Backup",
     "Blocked",
     "CellProgress",
@@ -91,6 +94,8 @@ __all__ = [
     "Secrets",
     "Session",
     "SessionOver",
+    "SessionStanding",
+    "Standings",
     "Store",
     "StoreUnavailable",
     "StudyChanged",

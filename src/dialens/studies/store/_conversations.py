@@ -267,6 +267,11 @@ class ConversationStore:
         with self.database.reading() as connection:
             return frames.exchanges_frame(connection, study)
 
+    def exchange_states(self, study: str) -> pl.DataFrame:
+        """How every exchange of a study stands, without what was said."""
+        with self.database.reading() as connection:
+            return frames.exchange_states(connection, study)
+
     def failures_frame(self, study: str) -> pl.DataFrame:
         """Every failure of an agent in a study (`frames.FAILURES`)."""
         with self.database.reading() as connection:

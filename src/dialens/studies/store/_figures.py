@@ -1,9 +1,11 @@
 """What a researcher wants to know while a study runs: counts, drop-out, times."""
 
+from collections import Counter
 from dataclasses import dataclass
+from typing import Any
 
 import polars as pl
-from sqlalchemy import Connection, case, func, select
+from sqlalchemy import ColumnElement, Connection, Float, Select, case, func, select
 
 from dialens.base import did
 from dialens.studies._types import FAILED_COMPREHENSION, NO_CONSENT, SCREENED_OUT, WITHDRAWN
@@ -198,45 +200,62 @@ def dropout(connection: Connection, study_id: int) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=DROPOUT, orient="row")
 
 
+_Place = tuple[tuple[str, int], int]
+
+
 def _screens(
     connection: Connection, study_id: int
-) -> dict[tuple[tuple[str, int], int], tuple[str | None, str | None, int, float | None]]:
+) -> dict[_Place, tuple[str | None, str | None, int, float | None]]:
     """By cell, wave and place in the plan: the usual screen, its kind, submissions, seconds."""
-    query = (
+    listed = select(cells.c.id, cells.c.name).where(cells.c.study_id == study_id)
+    names = {row.id: row.name for row in connection.execute(listed)}
+    place = (sessions.c.cell_id, sessions.c.wave, submissions.c.position)
+    own = sessions.c.cell_id.in_(names)
+    counts = (
+        select(*place, submissions.c.screen, submissions.c.kind, func.count())
+        .join(sessions, sessions.c.id == submissions.c.session_id)
+        .where(own)
+        .group_by(*place, submissions.c.screen, submissions.c.kind)
+    )
+    screens: dict[_Place, Counter[str]] = {}
+    kinds: dict[_Place, Counter[str]] = {}
+    for cell, wave, position, screen, kind, n in connection.execute(counts):
+        at = ((names[cell], wave), position)
+        screens.setdefault(at, Counter())[screen] += n
+        kinds.setdefault(at, Counter())[kind] += n
+    medians = {
+        ((names[cell], wave), position): milliseconds / 1000
+        for cell, wave, position, milliseconds in connection.execute(_medians(place, own))
+    }
+    return {
+        at: (_usual(found), _usual(kinds[at]), found.total(), medians.get(at))
+        for at, found in screens.items()
+    }
+
+
+def _usual(counts: Counter[str]) -> str:
+    """The most frequent word; the first in the alphabet of those that are equally frequent."""
+    return min(counts, key=lambda word: (-counts[word], word))
+
+
+def _medians(groups: tuple[ColumnElement[Any], ...], own: ColumnElement[bool]) -> Select[Any]:
+    """The median time in view by group, computed where the times lie: neither has a median."""
+    active = submissions.c.active_ms
+    ranked = (
         select(
-            cells.c.name,
-            sessions.c.wave,
-            submissions.c.position,
-            submissions.c.screen,
-            submissions.c.kind,
-            submissions.c.active_ms,
+            *groups,
+            active,
+            func.row_number().over(partition_by=groups, order_by=active).label("rank"),
+            func.count().over(partition_by=groups).label("n"),
         )
         .join(sessions, sessions.c.id == submissions.c.session_id)
-        .join(cells, cells.c.id == sessions.c.cell_id)
-        .where(cells.c.study_id == study_id)
+        .where(own, active.is_not(None))
+        .subquery()
     )
-    schema = {
-        "cell": pl.String,
-        "wave": pl.Int64,
-        "position": pl.Int64,
-        "screen": pl.String,
-        "kind": pl.String,
-        "active_ms": pl.Int64,
-    }
-    rows = [tuple(row) for row in connection.execute(query)]
-    screens = (
-        pl.DataFrame(rows, schema=schema, orient="row")
-        .group_by("cell", "wave", "position")
-        .agg(
-            pl.col("screen").mode().sort().first(),
-            pl.col("kind").mode().sort().first(),
-            pl.len(),
-            pl.col("active_ms").median() / 1000,
-        )
-    )
-    return {
-        ((cell, wave), position): tuple(rest) for cell, wave, position, *rest in screens.iter_rows()
-    }
+    keys = [ranked.c[column.name] for column in groups]
+    middle = (2 * ranked.c.rank).between(ranked.c.n, ranked.c.n + 2)
+    mean = func.avg(ranked.c.active_ms, type_=Float)
+    return select(*keys, mean).where(middle).group_by(*keys)
 
 
 @dataclass(frozen=True)
@@ -256,30 +275,24 @@ class Times:
 
 def times(connection: Connection, study_id: int) -> Times:
     """Median times of a study's participants in the first wave."""
-    first = (cells.c.study_id == study_id) & (sessions.c.wave == FIRST)
-    query = (
-        select(sessions.c.id, sessions.c.started_at, sessions.c.ended_at)
-        .join(cells, cells.c.id == sessions.c.cell_id)
-        .where(first, sessions.c.state == COMPLETED)
+    of_study = select(cells.c.id).where(cells.c.study_id == study_id)
+    first = sessions.c.cell_id.in_(of_study) & (sessions.c.wave == FIRST)
+    query = select(sessions.c.started_at, sessions.c.ended_at).where(
+        first, sessions.c.state == COMPLETED
     )
-    done = {row.id: row.ended_at - row.started_at for row in connection.execute(query)}
+    whole = [(ended - started).total_seconds() / 60 for started, ended in connection.execute(query)]
     spent = (
-        select(submissions.c.session_id, submissions.c.kind, submissions.c.active_ms)
+        select(func.sum(submissions.c.active_ms, type_=Float))
         .join(sessions, sessions.c.id == submissions.c.session_id)
-        .join(cells, cells.c.id == sessions.c.cell_id)
-        .where(first, submissions.c.active_ms.is_not(None))
+        .where(first, sessions.c.state == COMPLETED, submissions.c.active_ms.is_not(None))
+        .group_by(sessions.c.id)
     )
-    rows = [tuple(row) for row in connection.execute(spent)]
-    schema = {"session": pl.Int64, "kind": pl.String, "active_ms": pl.Int64}
-    table = pl.DataFrame(rows, schema=schema, orient="row")
-    whole = [length.total_seconds() / 60 for length in done.values()]
-    active = (
-        table.filter(pl.col("session").is_in(list(done)))
-        .group_by("session")
-        .agg(pl.col("active_ms").sum() / 60_000)
-    )
-    kinds = table.group_by("kind").agg(pl.col("active_ms").median() / 1000).sort("kind")
-    return Times(_median(whole), _median(active["active_ms"].to_list()), dict(kinds.iter_rows()))
+    active = [milliseconds / 60_000 for milliseconds in connection.execute(spent).scalars()]
+    kinds = {
+        kind: milliseconds / 1000
+        for kind, milliseconds in connection.execute(_medians((submissions.c.kind,), first))
+    }
+    return Times(_median(whole), _median(active), dict(sorted(kinds.items())))
 
 
 def _median(values: list[float]) -> float | None:

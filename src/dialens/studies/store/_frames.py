@@ -1,6 +1,5 @@
 """What was collected, as tables by pseudonym: answers, events, conversations with agents."""
 
-from datetime import datetime
 from typing import Any
 
 import polars as pl
@@ -157,11 +156,23 @@ FAILURES = _schema(_FAILURES)
 """One row each time an agent failed, those included that answered when asked again."""
 
 _PLACE = ("session_id", "talk", "number")
+_TEXTS = ("said", "reply")
+_PART = 20_000
 
 
 def answers_frame(connection: Connection, study_id: int) -> pl.DataFrame:
     """Every answer of a study, in the columns of `ANSWERS`, in the order in which it was given."""
-    query = (
+    return _frame(connection, _of_study(_all_answers(), study_id), ANSWERS)
+
+
+def session_answers(connection: Connection, session: int, since: int) -> pl.DataFrame:
+    """The answers of a session from a screen on, by its place, in the columns of `ANSWERS`."""
+    own = (sessions.c.id == session) & (submissions.c.position >= since)
+    return _frame(connection, _with_person(_all_answers()).where(own), ANSWERS)
+
+
+def _all_answers() -> Select[Any]:
+    return (
         _selected(_ANSWERS)
         .select_from(answers)
         .join(
@@ -173,7 +184,6 @@ def answers_frame(connection: Connection, study_id: int) -> pl.DataFrame:
         .join(cells, cells.c.id == sessions.c.cell_id)
         .order_by(sessions.c.id, submissions.c.position, answers.c.place)
     )
-    return _frame(connection, _of_study(query, study_id), ANSWERS)
 
 
 def events_frame(connection: Connection, study_id: int) -> pl.DataFrame:
@@ -203,20 +213,31 @@ def screens_frame(connection: Connection, study_id: int) -> pl.DataFrame:
 
 def exchanges_frame(connection: Connection, study: str) -> pl.DataFrame:
     """Every message and reply of a study, by its hash (`EXCHANGES`)."""
-    query = _talks_of_study(_selected(_EXCHANGES).select_from(exchanges), study)
+    return _exchanges(connection, study, _EXCHANGES).select(EXCHANGES.names())
+
+
+def _exchanges(connection: Connection, study: str, columns: _Columns) -> pl.DataFrame:
+    """Exchanges of a study with some columns, and what follows from them."""
+    query = _talks_of_study(_selected(columns).select_from(exchanges), study)
     paced = pl.col("due_at").is_not_null()
     replied = pl.col("replied_at")
-    said = _frame(connection, query, _schema(_EXCHANGES)).with_columns(
+    said = _frame(connection, query, _schema(columns)).with_columns(
         waited=_seconds(pl.col("shown_at") - pl.col("said_at")),
         held_ms=pl.when(paced).then((pl.col("shown_at") - replied).dt.total_milliseconds()),
         over_pace=pl.when(paced).then(_seconds(replied - pl.col("due_at")).clip(0)),
         ended=pl.col("ended").drop_nulls().first().over("rater", "attempt", "talk"),
     )
-    return with_partial(said).select(EXCHANGES.names())
+    return with_partial(said)
 
 
 def _seconds(length: pl.Expr) -> pl.Expr:
     return length.dt.total_microseconds() / 1e6
+
+
+def exchange_states(connection: Connection, study: str) -> pl.DataFrame:
+    """Every exchange of a study as `exchanges_frame` has it, but for what was said."""
+    columns = {name: column for name, column in _EXCHANGES.items() if name not in _TEXTS}
+    return _exchanges(connection, study, columns)
 
 
 def failures_frame(connection: Connection, study: str) -> pl.DataFrame:
@@ -230,20 +251,23 @@ def _selected(columns: _Columns) -> Select[Any]:
     return select(*(column for column, _ in columns.values()))
 
 
-def _of_study(query: Select[Any], study_id: int) -> Select[Any]:
-    return (
-        query.join(participants, participants.c.id == sessions.c.participant_id)
-        .join(studies, studies.c.id == participants.c.study_id)
-        .where(studies.c.id == study_id)
+def _with_person(query: Select[Any]) -> Select[Any]:
+    return query.join(participants, participants.c.id == sessions.c.participant_id).join(
+        studies, studies.c.id == participants.c.study_id
     )
 
 
+def _of_study(query: Select[Any], study_id: int) -> Select[Any]:
+    return _with_person(query).where(studies.c.id == study_id)
+
+
 def _frame(connection: Connection, query: Select[Any], schema: pl.Schema) -> pl.DataFrame:
-    """The rows of a query as a table."""
-    rows: list[tuple[str | int | datetime | None, ...]] = [
-        tuple(row) for row in connection.execute(query)
+    """The rows of a query as a table, put together in parts: rows of Python need far more room."""
+    parts = [
+        pl.DataFrame([tuple(row) for row in rows], schema=schema, orient="row")
+        for rows in connection.execute(query).partitions(_PART)
     ]
-    return pl.DataFrame(rows, schema=schema, orient="row")
+    return pl.concat(parts) if parts else pl.DataFrame(schema=schema)
 
 
 def _talks_of_study(query: Select[Any], study: str, *last: ColumnElement[Any]) -> Select[Any]:

@@ -15,10 +15,10 @@ from dialens.studies._types import JSON
 from dialens.studies.store import _changes as log
 from dialens.studies.store import _people as people
 from dialens.studies.store._changes import Change, log_changes
-from dialens.studies.store._people import CodeHolder, unknown_participant
+from dialens.studies.store._people import Attendance, CodeHolder, unknown_participant
 from dialens.studies.store._problems import UnknownParticipant
 from dialens.studies.store._registration import set_operation
-from dialens.studies.store._session import find_study, lock_study
+from dialens.studies.store._session import lock_study, study_id
 from dialens.studies.store._store import Store
 from dialens.studies.store._tables import CELL_STATES, cells, participants, studies
 from dialens.studies.store._waves import Returning, returning
@@ -159,12 +159,17 @@ class OperationStore:
     def changes_frame(self, study: str) -> pl.DataFrame:
         """Everything that was changed (`CHANGES`)."""
         with self.store.database.reading() as connection:
-            return log.changes_frame(connection, find_study(connection, study).id)
+            return log.changes_frame(connection, study_id(connection, study))
 
     def participants_frame(self, study: str) -> pl.DataFrame:
         """Everybody who began, wave by wave (`PARTICIPANTS`)."""
         with self.store.database.reading() as connection:
-            return people.participants_frame(connection, find_study(connection, study).id)
+            return people.participants_frame(connection, study_id(connection, study))
+
+    def attendance(self, study: str) -> Attendance:
+        """How many took part, without a table of them."""
+        with self.store.database.reading() as connection:
+            return people.attendance(connection, study_id(connection, study))
 
     def code_holders(self, code: str) -> tuple[CodeHolder, ...]:
         """Whose completion code it is; several where a study gives everybody the same."""

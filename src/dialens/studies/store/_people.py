@@ -2,16 +2,19 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, cast
 
 import polars as pl
 from sqlalchemy import Connection, Select, and_, func, select
 
 from dialens.base import did_you_mean
+from dialens.studies._raters import SIMULATED
+from dialens.studies._waves import FIRST
 from dialens.studies.store._frames import STATE
 from dialens.studies.store._problems import UnknownParticipant
 from dialens.studies.store._secrets import Secrets
 from dialens.studies.store._tables import (
+    COMPLETED,
     cells,
     participants,
     sessions,
@@ -91,6 +94,40 @@ class CodeHolder:
     ended_at: datetime
     paid_at: datetime | None
     excluded_why: str | None
+
+
+@dataclass(frozen=True)
+class Attendance:
+    """How many took part.
+
+    Attributes:
+        people: Everybody who began.
+        simulated: How many of them were simulated.
+        began_at: When the first began the first wave; none if nobody has.
+        finished: How many completed it, those included that were excluded later.
+    """
+
+    people: int
+    simulated: int
+    began_at: datetime | None
+    finished: int
+
+
+def attendance(connection: Connection, study_id: int) -> Attendance:
+    """How many took part in a study, counted in the database."""
+    own = participants.c.study_id == study_id
+    kinds = (
+        select(participants.c.rater_kind, func.count(participants.c.id.distinct()).label("people"))
+        .join(sessions, sessions.c.participant_id == participants.c.id)
+        .where(own)
+        .group_by(participants.c.rater_kind)
+    )
+    counts = {row.rater_kind: row.people for row in connection.execute(kinds)}
+    done = func.count().filter(STATE == COMPLETED)
+    counted = cast("Select[Any]", select(func.min(sessions.c.started_at), done))
+    first = _last_attempts(counted)
+    began_at, finished = connection.execute(first.where(own, sessions.c.wave == FIRST)).one()
+    return Attendance(sum(counts.values()), counts.get(SIMULATED, 0), began_at, finished)
 
 
 def participants_frame(connection: Connection, study_id: int) -> pl.DataFrame:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, bindparam, func, insert, select, update
+from sqlalchemy import Column, Connection, Row, Select, bindparam, func, insert, select, update
 
 from dialens.studies._waves import FIRST
 from dialens.studies.store import _rowset as rowset
@@ -212,6 +212,23 @@ def find_study(connection: Connection, study: str) -> Row[Any]:
     if row is None:
         raise unknown_study(study)
     return row
+
+
+def study_id(connection: Connection, study: str) -> int:
+    """The study's id, without its definition, which may hold megabytes of items."""
+    return int(_of_study(connection, study, studies.c.id))
+
+
+def study_operation(connection: Connection, study: str) -> str:
+    """How the study is run now, as JSON, without its definition."""
+    return str(_of_study(connection, study, studies.c.operation))
+
+
+def _of_study(connection: Connection, study: str, column: Column[Any]) -> Any:
+    found = connection.execute(select(column).where(studies.c.hash == study)).scalar_one_or_none()
+    if found is None:
+        raise unknown_study(study)
+    return found
 
 
 def unknown_study(study: str) -> UnknownStudy:

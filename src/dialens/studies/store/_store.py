@@ -36,6 +36,8 @@ from dialens.studies.store._session import (
     find,
     find_study,
     lock_study,
+    study_id,
+    study_operation,
 )
 from dialens.studies.store._submission import Ending, Receipt, Submission, end
 from dialens.studies.store._submit import PendingSubmission
@@ -176,7 +178,7 @@ class Store:
     def operation(self, study: str) -> str:
         """How a study is run now, as JSON."""
         with self.database.reading() as connection:
-            return str(find_study(connection, study).operation)
+            return study_operation(connection, study)
 
     def begin(
         self,
@@ -337,7 +339,7 @@ class Store:
     def completions(self, study: str) -> dict[str, str]:
         """The completion codes of those who reached the end of the first wave, by pseudonym."""
         with self.database.reading() as connection:
-            return figures.completions(connection, find_study(connection, study).id)
+            return figures.completions(connection, study_id(connection, study))
 
     def forget(self, participant: str, *, patience_s: float = _PATIENCE_S) -> Forgotten:
         """Delete a person: everything that belongs to a pseudonym, in every table.
@@ -362,7 +364,7 @@ class Store:
     def progress(self, study: str) -> tuple[CellProgress, ...]:
         """Counts of every cell in the first wave; call `expire` before, or who left is live."""
         with self.database.reading() as connection:
-            return figures.progress(connection, find_study(connection, study).id)
+            return figures.progress(connection, study_id(connection, study))
 
     def waves(self, study: str, *, now: datetime) -> tuple[WaveProgress, ...]:
         """How far the waves after the first are."""
@@ -377,29 +379,29 @@ class Store:
     def early_ends(self, study: str) -> tuple[EarlyEnd, ...]:
         """How many did not agree, were screened out, or withdrew, by reason."""
         with self.database.reading() as connection:
-            return figures.early_ends(connection, find_study(connection, study).id)
+            return figures.early_ends(connection, study_id(connection, study))
 
     def dropout(self, study: str) -> pl.DataFrame:
         """Where people are and where they left, by cell and screen (`figures.DROPOUT`)."""
         with self.database.reading() as connection:
-            return figures.dropout(connection, find_study(connection, study).id)
+            return figures.dropout(connection, study_id(connection, study))
 
     def times(self, study: str) -> Times:
         """Median times."""
         with self.database.reading() as connection:
-            return figures.times(connection, find_study(connection, study).id)
+            return figures.times(connection, study_id(connection, study))
 
     def answers_frame(self, study: str) -> pl.DataFrame:
         """Every answer (`frames.ANSWERS`)."""
         with self.database.reading() as connection:
-            return frames.answers_frame(connection, find_study(connection, study).id)
+            return frames.answers_frame(connection, study_id(connection, study))
 
     def events_frame(self, study: str) -> pl.DataFrame:
         """Every event (`frames.EVENTS`)."""
         with self.database.reading() as connection:
-            return frames.events_frame(connection, find_study(connection, study).id)
+            return frames.events_frame(connection, study_id(connection, study))
 
     def screens_frame(self, study: str) -> pl.DataFrame:
         """Every submitted screen, with how it was answered (`dialens.studies.Paradata`)."""
         with self.database.reading() as connection:
-            return frames.screens_frame(connection, find_study(connection, study).id)
+            return frames.screens_frame(connection, study_id(connection, study))

@@ -4,8 +4,11 @@
 
 const EVERY_MS = 15000;
 const PATIENCE_MS = 10000;
+const GIVE_UP_MS = 120000;
+const SILENT = "The server does not answer: the figures are old. Trying again.";
 const live = document.querySelector("main[data-live]") !== null;
 let asked = 0;
+let waiting, refreshing = false;
 
 function localTimes(root) {
   for (const time of root.querySelectorAll("time[datetime]")) {
@@ -80,10 +83,11 @@ function reset(form) {
 
 async function show(address, { filter = true } = {}) {
   const mine = ++asked;
+  const slow = setTimeout(() => mine === asked && say(SILENT), PATIENCE_MS);
   try {
     const answer = await fetch(address, {
       headers: { accept: "text/html" },
-      signal: AbortSignal.timeout(PATIENCE_MS),
+      signal: AbortSignal.timeout(GIVE_UP_MS),
     });
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");
     if (mine !== asked) return;
@@ -102,8 +106,25 @@ async function show(address, { filter = true } = {}) {
       focused.focus({ preventScroll: true });
     }
   } catch {
-    if (mine === asked) say("The server does not answer: the figures are old. Trying again.");
+    if (mine === asked) say(SILENT);
+  } finally {
+    clearTimeout(slow);
   }
+}
+
+// The next time is counted from the answer to the last, and nobody looks at a hidden page.
+function later() {
+  clearTimeout(waiting);
+  waiting = setTimeout(again, EVERY_MS);
+}
+
+async function again() {
+  clearTimeout(waiting);
+  if (document.hidden || refreshing) return;
+  refreshing = true;
+  await show(location.href);
+  refreshing = false;
+  later();
 }
 
 function swap(address, options) {
@@ -118,9 +139,9 @@ function filtered(form) {
 
 localTimes(document);
 if (live) {
-  setInterval(() => show(location.href), EVERY_MS);
+  later();
   document.addEventListener("visibilitychange", () => {
-    if (!document.hidden) show(location.href);
+    if (!document.hidden) again();
   });
   document.addEventListener("click", (event) => {
     const link = event.target.closest("a[data-swap]");
