@@ -143,9 +143,9 @@ class OperationStore:
     def note(self, study: str, what: str, *, now: datetime) -> None:
         """Write down what somebody did that changed nothing: logged in, took an export."""
         with self.store.database.writing() as connection:
-            row = find_study(connection, study)
+            own = study_id(connection, study)
             change = Change(what, None, None)
-            log_changes(connection, row.id, [change], by=self.by, who=self.who, now=now)
+            log_changes(connection, own, [change], by=self.by, who=self.who, now=now)
 
     def returning(self, study: str, wave: int, *, now: datetime) -> tuple[Returning, ...]:
         """Who may come back for a wave, with their ids at the recruiter; logged."""
