@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -280,3 +281,45 @@ def test_who_plays_users_counts_too(endpoint: Endpoint, tmp_path: Path) -> None:
     with contextlib.suppress(DialensError):  # no dialogue may have come to its end
         collect(few, tmp_path / "few", workers=1)
     assert 0 < asked(endpoint) <= 3
+
+
+@pytest.mark.parametrize("workers", [1, 4])
+def test_users_who_leave_without_a_word_count(tmp_path: Path, workers: int) -> None:
+    """A bare marker is drawn twice, and what that took stood nowhere: 45 requests for 40."""
+    (tmp_path / "bot.txt").write_text("Yes.\n" * 9)
+    program, count = tmp_path / "user.py", tmp_path / "count"
+    program.write_text(
+        "import json, sys\n"
+        "sys.stdin.readline()\n"
+        "open(sys.argv[1], 'a').write('x')\n"
+        "print(json.dumps({'text': '[GIVES UP]', 'cost': 1.0, 'tokens_in': 7, 'tokens_out': 3}))\n"
+    )
+    player = AgentSpec("command", f"{sys.executable} {program} {count}")
+    bot = AgentSpec("script", str(tmp_path / "bot.txt"))
+    plan = CollectionPlan(
+        (bot,),
+        partners=simulated_users(["complaint"], player),
+        turns=6,
+        dialogues=8,
+        budget=Budget(requests=6),
+    )
+    done = collect(plan, tmp_path / "talks", workers=workers)
+    assert len(count.read_text()) == 6
+    assert (done.dialogues, done.left) == (3, 5)
+    spent = next(one for who, one in done.usage.items() if "complaint" in who)
+    assert (spent.attempts, spent.cost, spent.tokens_in, spent.tokens_out) == (6, 6.0, 42, 18)
+    again = collect(replace(plan, budget=Budget(requests=10)), tmp_path / "talks")
+    assert (again.before, again.dialogues) == (3, 5)
+    assert len(count.read_text()) == 10
+
+
+def test_what_is_under_way_is_waited_for_before_a_budget_is_called_used_up(
+    endpoint: Endpoint, tmp_path: Path
+) -> None:
+    """Eight at once foresee more than the budget; what they take fits easily."""
+    (tmp_path / "user.txt").write_text("And then?\n")
+    agent = priced(endpoint, "words-3", max_tokens=40)
+    user = AgentSpec("script", str(tmp_path / "user.txt"))
+    plan = CollectionPlan((agent,), partners=(user,), turns=2, dialogues=8, budget=Budget(cost=250))
+    done = collect(plan, tmp_path / "talks", workers=8)
+    assert (done.dialogues, done.left, done.stopped) == (8, 0, "")

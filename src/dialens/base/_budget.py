@@ -61,6 +61,8 @@ class OverBudget(Exception):
 class RunningBudget:
     """Lets requests through as long as they fit; what is under way is counted as foreseen.
 
+    Who does not fit waits for what is under way, which mostly takes less than was foreseen.
+
     Args:
         most: What may be used in all.
         used: By earlier runs.
@@ -68,6 +70,7 @@ class RunningBudget:
     Examples:
         >>> budget = RunningBudget(Budget(requests=3), Spent(requests=2))
         >>> budget.take(Spent(requests=1))
+        >>> budget.settle(Spent(requests=1), Spent(requests=1))
         >>> budget.take(Spent(requests=1))
         Traceback (most recent call last):
         ...
@@ -79,22 +82,31 @@ class RunningBudget:
     def __init__(self, most: Limits, used: Spent) -> None:
         self._most = most
         self._used = replace(used)
-        self._lock = threading.Lock()
+        self._changed = threading.Condition()
+        self._under_way = 0
 
     def take(self, foreseen: Spent) -> None:
         """Set aside what a request will use; raises `OverBudget` where it does not fit."""
-        with self._lock:
-            sought = replace(self._used)
-            sought.add(foreseen)
-            if any(exceeded(self._most, sought)):
-                raise OverBudget
-            self._used = sought
+        with self._changed:
+            while not self._fits(foreseen):
+                if not self._under_way:
+                    raise OverBudget
+                self._changed.wait()
+            self._used.add(foreseen)
+            self._under_way += 1
+
+    def _fits(self, foreseen: Spent) -> bool:
+        sought = replace(self._used)
+        sought.add(foreseen)
+        return not any(exceeded(self._most, sought))
 
     def settle(self, foreseen: Spent, used: Spent) -> None:
         """Count what a request used in the place of what was foreseen."""
-        with self._lock:
+        with self._changed:
             self._used.add(used)
             self._used.add(Spent(-foreseen.requests, -foreseen.tokens, -foreseen.cost))
+            self._under_way -= 1
+            self._changed.notify_all()
 
     def said(self) -> str:
         """What was allowed, in words."""

@@ -215,7 +215,7 @@ class _Collector:
         if before is not None and before.paused:
             said = list(before.turns)
         sides = planned.sides
-        failure, ended_by = None, MOST_TURNS
+        failure, unsaid, ended_by = None, None, MOST_TURNS
         while len(said) < planned.turns:
             role = _next_role(said, self.plan.first)
             side = sides[role]
@@ -232,6 +232,7 @@ class _Collector:
             except AgentError as error:
                 if error.kind == ENDED and any(turn.role == "agent" for turn in said):
                     ended_by = ending_of(str(error))
+                    unsaid = None if error.spent is None else _failure(side, len(said), error)
                     break
                 failure = _failure(side, len(said), error)
                 break
@@ -242,7 +243,9 @@ class _Collector:
             ended = getattr(side.agent, "ended", None)
             if callable(ended):
                 ended(_seen_by(role, said))
-        return Conversation(planned.dialog, planned.fingerprint, tuple(said), failure, ended_by)
+        return Conversation(
+            planned.dialog, planned.fingerprint, tuple(said), failure, ended_by, unsaid
+        )
 
     def _within_budget(
         self, planned: PlannedConversation, side: Side, role: str, said: Sequence[RecordedTurn]
@@ -261,7 +264,7 @@ class _Collector:
             used = self.estimates.used(who, said, turn)
             self.estimates.learn(who, turn)
         except AgentError as error:
-            used = Spent(error.attempts if who.is_model else 0)
+            used = self.estimates.in_vain(_failure(side, len(said), error), [who])
             raise
         finally:
             self.budget.settle(foreseen, used)

@@ -273,10 +273,8 @@ def _usage(
                 side = planned.agent if turn.role == "agent" else planned.partner
                 priced = hasattr(side.agent, "prices")
                 usage[side.label] = usage[side.label].with_reply(turn, has_price=priced)
-        if conversation.failure is not None:
-            usage[conversation.failure.who] = usage[conversation.failure.who].with_failure(
-                conversation.failure
-            )
+        for failure in conversation.in_vain:
+            usage[failure.who] = usage[failure.who].with_failure(failure)
     return dict(sorted(usage.items()))
 
 

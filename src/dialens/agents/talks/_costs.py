@@ -118,14 +118,17 @@ class Estimates:
                     who = sides[turn.role]
                     spent.add(self.used(who, conversation.turns[:number], turn))
                     self.learn(who, turn)
-            if conversation.failure is not None:
-                spent.add(self.in_vain(conversation.failure, sides.values()))
+            for failure in conversation.in_vain:
+                spent.add(self.in_vain(failure, sides.values()))
         return spent
 
     def in_vain(self, failure: Failure, sides: Iterable[OpenAgent]) -> Spent:
         """Requests of a try that failed."""
         models = {who.label for who in sides if who.is_model}
-        return Spent(failure.attempts if failure.who in models else 0)
+        if failure.who not in models:
+            return Spent()
+        tokens = (failure.tokens_in or 0) + (failure.tokens_out or 0)
+        return Spent(failure.attempts, tokens, failure.cost or 0.0)
 
 
 def refuse_unpriced(plan: CollectionPlan, opened: OpenPlan) -> None:

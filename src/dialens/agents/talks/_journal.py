@@ -53,13 +53,22 @@ class Failure(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Conversation(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A conversation that took place, or was tried; `ended` says why it went no further."""
+    """A conversation that took place, or was tried; `ended` says why it went no further.
+
+    `unsaid` is what was spent on an answer by which somebody ended it without a word.
+    """
 
     dialog: str
     fingerprint: str
     turns: tuple[RecordedTurn, ...]
     failure: Failure | None = None
     ended: str = MOST_TURNS
+    unsaid: Failure | None = None
+
+    @property
+    def in_vain(self) -> list[Failure]:
+        """What was spent on answers that are not among the turns."""
+        return [one for one in (self.failure, self.unsaid) if one is not None]
 
     @property
     def paused(self) -> bool:

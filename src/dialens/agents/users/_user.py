@@ -163,9 +163,9 @@ class SimulatedUser:
         if scenario.opening and not turns:
             return Reply(scenario.opening)
         if satisfied(scenario, history):
-            raise AgentError(GOAL_REACHED, ENDED)
+            raise AgentError(GOAL_REACHED, ENDED, attempts=0)
         if scenario.turns is not None and turns >= scenario.turns:
-            raise AgentError(MOST_TURNS, ENDED)
+            raise AgentError(MOST_TURNS, ENDED, attempts=0)
         leaving = scenario.patience is not None and turns >= scenario.patience
         ask = as_tasks if self.form == "tasks" else as_turns
         asked = ask(scenario, history, leaving=leaving)
@@ -182,9 +182,11 @@ class SimulatedUser:
             if len(other.faults) <= len(written.faults):
                 written = other
         if EMPTY in written.faults:
-            if written.ends:
-                raise AgentError(written.ends, ENDED, attempts=reply.attempts)
-            raise AgentError(f"{self.system} {self.name} said nothing, twice.", "empty")
+            kind = ENDED if written.ends else "empty"
+            why = f"Who plays {self.system} {self.name} said nothing, twice."
+            error = AgentError(written.ends or why, kind, attempts=reply.attempts)
+            error.spent = reply
+            raise error
         notes = [*written.faults, *((CUT,) if written.cut else ())]
         return replace(
             reply,
@@ -207,7 +209,7 @@ def _asked(ask: Callable[[], Reply]) -> Reply:
     except AgentError as error:
         if error.kind != "empty":
             raise
-        return Reply("", attempts=error.attempts)
+        return replace(error.spent or Reply(""), text="", attempts=error.attempts)
 
 
 def _added(first: Reply, second: Reply) -> Reply:
