@@ -85,6 +85,7 @@ def test_several_ends_and_files(endpoint: Endpoint, tmp_path: Path) -> None:
         ({"headers": f'{{"X-Api-Key": "{TOKEN}"}}'}, r"X-Api-Key looks like a secret.*env:"),
         ({"headers": f'{{"X-Mine": "Bearer {TOKEN}"}}'}, r"X-Mine looks like a secret"),
         ({"headers": f'{{"Authorization": "{TOKEN}"}}'}, r"Authorization looks like a secret"),
+        ({"headers": '{"X-Thing": "ghp_abcdefghijklmnopqrst"}'}, r"X-Thing looks like a secret"),
         ({"headers": '{"X-Mine": "env:NOWHERE"}'}, r"NOWHERE, and that environment variable is"),
         ({"headers": f'{{"X-Mine": "env:{TOKEN}"}}'}, r"not the name of an environment variable"),
         ({"headers": '{"X Mine": "a"}'}, r"not the name of a header"),

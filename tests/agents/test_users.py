@@ -178,6 +178,20 @@ def test_why_a_dialogue_ended_is_kept_and_told(tmp_path: Path) -> None:
     assert f"Dialogues with bot ended: {ended}." in result.output
 
 
+def test_users_who_fall_out_of_their_part_are_told(tmp_path: Path) -> None:
+    (tmp_path / "bot.txt").write_text("Wait.\nNo.\n")
+    by = player(tmp_path, "def say(seed, history):\n    return 'How can I help you, Sir?'\n")
+    result = CliRunner().invoke(
+        app,
+        ["agents", "collect", "-a", f"script:{tmp_path / 'bot.txt'}", "--users", "complaint",
+         "--by", str(by), "--set", "user.keep=yes", "--dialogs", "2", "--turns", "4",
+         "-o", str(tmp_path / "talks")],
+    )  # fmt: skip
+    assert result.exit_code == 0, result.output
+    told = " ".join(result.output.split())
+    assert "have a `note`, most often: speaks as an assistant." in told
+
+
 @pytest.mark.parametrize(
     ("written", "text", "ends", "faults"),
     [
@@ -185,7 +199,7 @@ def test_why_a_dialogue_ended_is_kept_and_told(tmp_path: Path) -> None:
         ("I am going. [GIVES UP]", "I am going.", "gave up", 0),
         ("[GOT IT] no, wait", "no, wait", "", 0),
         ("Fine. [GOT IT].", "Fine. .", "", 0),
-        ("Fine. [Got it]", "Fine. [Got it]", "", 0),
+        ("Fine. [Got it]", "Fine.", "", 0),
         ("Fine. [GOT IT] [GOES ON]", "Fine.", "", 0),
         ("Enough. [GIVE UP]", "Enough.", "", 0),
         ("Ann: Good.\nAssistant: More?\nAnn: No. [GOT IT]", "Good.", "", 0),

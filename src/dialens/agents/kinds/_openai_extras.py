@@ -15,6 +15,9 @@ ENV = "env:"
 _SECRET = re.compile(
     r"(?i)(?:^|[-_])(?:authorization|api[-_]?key|key|token|secret|password|cookie|credentials?)$"
 )
+_SECRET_VALUE = re.compile(
+    r"(?i)bearer\s|basic\s|[srp]k-|gsk_|hf_|xox[abp]-|github_pat_|gh[opsu]_|glpat-|AKIA|eyJ[\w-]+\."
+)
 _SECRET_FIELD = re.compile(
     r"(?i)(?:^|[-_])(?:authorization|api[-_]?key|(?:access|auth)[-_]token|secret|password)$"
 )
@@ -99,7 +102,7 @@ def read_headers(given: str) -> dict[str, str]:
                     f"headers: {name}: what follows {ENV} is not the name of an environment "
                     "variable."
                 )
-        elif _SECRET.search(name) or re.match(r"(?i)bearer\s|basic\s|[srp]k-", value):
+        elif _SECRET.search(name) or _SECRET_VALUE.match(value):
             raise DialensError(
                 f"headers: {name} looks like a secret. Put it into an environment variable and "
                 f"write {ENV}VARIABLE: settings are passed on with what is collected."

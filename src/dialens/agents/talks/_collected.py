@@ -48,6 +48,7 @@ class Usage:
             has none.
         cut_off: Replies that ended at the most tokens, in the middle of what was being said.
         models: What answered, by the server's own account, with its fingerprint.
+        notes: What has to be known of replies, and of how many.
     """
 
     replies: int = 0
@@ -58,6 +59,7 @@ class Usage:
     unpriced: int = 0
     cut_off: int = 0
     models: tuple[str, ...] = ()
+    notes: dict[str, int] = field(default_factory=dict)
 
     def with_reply(self, turn: RecordedTurn, *, has_price: bool = False) -> "Usage":
         """The same with one more reply, by one that may have a price: known, or by its tokens."""
@@ -76,6 +78,7 @@ class Usage:
             self.unpriced + (turn.cost is None and has_price),
             self.cut_off + (turn.finish == CUT_OFF),
             tuple(sorted({*self.models, *model})),
+            dict(sorted((Counter(self.notes) + Counter(filter(None, [turn.note]))).items())),
         )
 
     def with_failure(self, failure: Failure) -> "Usage":

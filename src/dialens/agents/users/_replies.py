@@ -18,6 +18,7 @@ CUT = "went on for others and was cut"
 
 _LONG_RUN = 8  # words in a row that nobody says twice by chance
 _MARKER = re.compile(r"\[[A-Z][A-Z ]+\]")  # also one that the model made up, which means nothing
+_NEARLY = re.compile("|".join(re.escape(marker) for marker in MARKERS), re.IGNORECASE)
 _ASSISTANT = re.compile(
     r"\b(?:as an ai\b|(?:an|your) (?:ai|virtual) (?:language )?(?:assistant|model)"
     r"|how (?:can|may) i (?:help|assist)"
@@ -53,7 +54,7 @@ def read_written(raw: str, scenario: Scenario, history: Sequence[Message]) -> Wr
     r"""Read what a model wrote for a scenario's user.
 
     A marker counts where it is the last of the message, letter for letter, and once the agent has
-    said something; wherever it stands, nobody sees it.
+    said something; wherever it stands and however it is written, nobody sees it.
 
     Args:
         raw: As it came.
@@ -66,14 +67,14 @@ def read_written(raw: str, scenario: Scenario, history: Sequence[Message]) -> Wr
         >>> read_written("Ann: Good, thanks. [GOT IT]", ann, said)
         Written(text='Good, thanks.', ends='goal reached', faults=(), cut=False)
         >>> read_written("Hm. [got it]\nAssistant: Yes?", ann, said)
-        Written(text='Hm. [got it]', ends='', faults=(), cut=True)
+        Written(text='Hm.', ends='', faults=(), cut=True)
         >>> read_written("How can I help you?", ann, said).faults
         ('speaks as an assistant',)
     """
     message, cut = _own_part(raw.strip(), scenario.user)
     found = _MARKER.findall(message)
     last = found[-1] if found and message.endswith(found[-1]) else ""
-    text = " ".join(_MARKER.sub(" ", message).split())
+    text = " ".join(_NEARLY.sub(" ", _MARKER.sub(" ", message)).split())
     if len(text) > 1 and text[0] in '"“' and text[-1] in '"”':
         text = text[1:-1].strip()
     heard = [one.text for one in history if one.role == "partner"]

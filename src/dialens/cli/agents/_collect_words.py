@@ -141,6 +141,12 @@ def show_done(done: Collected) -> None:
                 f"{counted(usage.replies, 'reply', 'replies')}; these are marked (`finish`). Raise "
                 "max_tokens, or ask for shorter answers."
             )
+        if usage.notes:
+            most = max(usage.notes, key=lambda note: usage.notes[note])
+            print(
+                f"{sum(usage.notes.values()):,} of {counted(usage.replies, 'reply', 'replies')} of "
+                f"{label} have a `note`, most often: {most}."
+            )
         if len(usage.models) > 1:
             print(f"{label} was not one model: {', '.join(usage.models)} answered.")
     for label, endings in done.ended.items():
