@@ -10,7 +10,7 @@ from typing import Any
 from httpx import Client
 from starlette.testclient import TestClient
 
-from dialens.studies.store import OperationStore
+from dialens.studies.store import IS_CHANGE, OperationStore
 from dialens.web import Site
 from tests.web.conftest import Make, Visit, log_in, tea
 from tests.web.people import Page
@@ -34,7 +34,7 @@ def crowd(site: Site, visit: Visit, n: int = 3) -> list[tuple[str, str]]:
 
 def changes(site: Site) -> list[tuple[Any, ...]]:
     table = OperationStore(site.store, "dashboard").changes_frame(site.study.hash)
-    return table.select("by", "what", "rater", "before", "after", "why").rows()
+    return table.filter(IS_CHANGE).select("by", "what", "rater", "before", "after", "why").rows()
 
 
 def test_every_page_wants_the_password(site: Site, visit: Visit) -> None:
@@ -116,7 +116,8 @@ def test_changes_name_who_made_them(make: Make, visit: Visit) -> None:
     nobody.post(f"{page}/paid", data={"ticket": ticket(nobody, page)})
     cell = {"ticket": ticket(ada, page), "cell": site.study.cells[0].name, "state": "paused"}
     ada.post("/researcher/cells", data=cell)
-    logged = OperationStore(site.store, "dashboard").changes_frame(site.study.hash)
+    log = OperationStore(site.store, "dashboard").changes_frame(site.study.hash)
+    logged = log.filter(IS_CHANGE)
     assert logged.select("by", "who").rows() == [
         ("dashboard", "Ada Lovelace"),
         ("dashboard", None),
