@@ -117,7 +117,7 @@ def shipped(repository: Path) -> list[Path]:
 def test_everything_that_is_learned_or_collected_has_a_card(shipped: list[Path]) -> None:
     described = {file for card in shipped for file in files_of(card)}
     suffixes = {".npz", ".onnx", ".bin", ".safetensors", ".parquet", ".tsv"}
-    roots = {card.parents[len(card.parts) - 1 - card.parts.index("src")] for card in shipped}
+    roots = {card.parents[len(card.parts) - 2 - card.parts.index("src")] for card in shipped}
     found = {file for root in roots for file in root.rglob("*") if file.suffix in suffixes}
     assert found
     assert found <= described, sorted(found - described)

@@ -204,7 +204,7 @@ def test_no_link_is_made_without_the_password(served: Served) -> None:
 
 def test_another_study_is_noticed(served: Served) -> None:
     url, _ = served(study_of(TEA))
-    with pytest.raises(DialensError, match="serves 'tea'"):
+    with pytest.raises(DialensError, match="serves another study than"):
         through(url, load_template("likert"))
 
 

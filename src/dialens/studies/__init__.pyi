@@ -45,7 +45,7 @@ from ._preregistration import (
     read_preregistration,
 )
 from ._raters import HUMAN, RATER_HEADER, SIMULATED, RaterReply, seen
-from ._study import Study, load_study, quality_label, study_of
+from ._study import Study, load_study, quality_label, study_mark, study_of
 from ._types import (
     FAILED_COMPREHENSION,
     JSON,
@@ -143,6 +143,7 @@ __all__ = [
     "simulate_over_http",
     "spoken",
     "study_file",
+    "study_mark",
     "study_of",
     "study_schema",
     "take_part",

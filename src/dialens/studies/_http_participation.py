@@ -14,7 +14,7 @@ import httpx
 from dialens.base import DialensError, RetryPolicy, send_with_retry, work_through
 from dialens.studies._participation import BLOCKED, DECLINED, EXPIRED, FULL, LEFT, counted
 from dialens.studies._raters import RATER_HEADER, Rater, RaterReply
-from dialens.studies._study import Study
+from dialens.studies._study import Study, study_mark
 from dialens.studies._types import JSON, Screen
 from dialens.studies.recruiters import recruiters
 from dialens.studies.simulation import Population, World, last_message, line
@@ -256,11 +256,11 @@ def simulate_over_http(
     make = new_client or _client
     with make(url) as client:
         try:
-            name = client.get("/healthz").json().get("study")
+            mark = client.get("/healthz").json().get("study")
         except (httpx.HTTPError, ValueError, AttributeError) as error:
             raise DialensError(f"No study is served at {url}: {error}.") from error
-    if name != study.name:
-        raise DialensError(f"{url} serves {name!r}, and the study file is {study.name!r}.")
+    if mark != study_mark(study.name):
+        raise DialensError(f"{url} serves another study than {study.name!r}, the study file's.")
     world = World(study, population, seed)
 
     def take_part(number: int) -> tuple[str, int, int]:

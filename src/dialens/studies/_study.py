@@ -176,6 +176,18 @@ def _from_plain(data: Mapping[str, JSON], operation: Mapping[str, JSON]) -> Stud
     return Study(checked(data["design"], operation), items, practice, gold)
 
 
+def study_mark(name: str) -> str:
+    """What strangers may read of a study's name: the same for the same, and not what it is.
+
+    A name may tell what is expected of them.
+
+    Examples:
+        >>> study_mark("anchoring")
+        '199feb7e5887'
+    """
+    return hashlib.sha256(name.encode()).hexdigest()[:12]
+
+
 def load_study(path: str | Path) -> Study:
     """A study from its file, or from the folder that holds `study.yaml`, with its items."""
     file = study_file(path)

@@ -10,6 +10,7 @@ from itsdangerous import BadSignature, URLSafeSerializer, URLSafeTimedSerializer
 from starlette.requests import Request
 from starlette.responses import Response
 
+from dialens.studies import study_mark
 from dialens.studies.store import EndedLogins
 from dialens.web._arrival import Arrival
 from dialens.web._password import VIEWER
@@ -79,7 +80,7 @@ class LoginScope:
 
 def cookie_name(study: str) -> str:
     """What the cookie of a study is called, which does not tell its name."""
-    return f"dialens-{hashlib.sha256(study.encode()).hexdigest()[:12]}"
+    return f"dialens-{study_mark(study)}"
 
 
 class CookieJar:

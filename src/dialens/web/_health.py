@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from fastapi import FastAPI
 from fastapi.responses import JSONResponse
@@ -17,12 +17,13 @@ _HOLDS_S = 5.0
 """How long a write that went well is believed, so that asking often costs no disk."""
 
 
-def add_health(app: FastAPI, stores: Iterable[Store]) -> None:
+def add_health(app: FastAPI, stores: Iterable[Store], said: Mapping[str, str]) -> None:
     """Serve `/healthz`, which says `ok` only while answers can be stored.
 
     Args:
         app: What is served.
         stores: Where its answers go.
+        said: What the page says besides.
     """
     kept, until = tuple(stores), 0.0
 
@@ -38,8 +39,8 @@ def add_health(app: FastAPI, stores: Iterable[Store]) -> None:
                 until = time.monotonic() + _HOLDS_S
         except StoreUnavailable as error:
             log_unavailable("/healthz", error)
-            return JSONResponse({"status": "unwell"}, 503)
-        return JSONResponse({"status": "ok"})
+            return JSONResponse({"status": "unwell", **said}, 503)
+        return JSONResponse({"status": "ok", **said})
 
 
 def log_unavailable(address: str, error: DialensError) -> None:

@@ -161,7 +161,7 @@ def _index_app(index: Index) -> FastAPI:
     )
     app.include_router(login_routes(index))
     _add_pages(app, index)
-    add_health(app, [site.store for site in index.sites])
+    add_health(app, [site.store for site in index.sites], {})
     add_assets(app)
     _add_handlers(app, index)
     app.add_middleware(ResearcherTurns)

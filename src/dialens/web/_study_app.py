@@ -12,7 +12,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
 from dialens.base import DialensError
-from dialens.studies import MEDIA_TYPES
+from dialens.studies import MEDIA_TYPES, study_mark
 from dialens.studies.store import EventError, StoreUnavailable
 from dialens.web._api import api_routes
 from dialens.web._desk import Desk, Platform
@@ -84,7 +84,7 @@ def study_app(
     app.include_router(researcher_routes(desk))
     app.include_router(researcher_preview(desk))
     app.include_router(api_routes(site))
-    add_health(app, [site.store])
+    add_health(app, [site.store], {"study": study_mark(site.study.name)})
     add_assets(app)
     add_media(app, lambda: site)
     _add_handlers(app, site)
