@@ -21,6 +21,7 @@ import pytest
 from typer.testing import CliRunner
 
 from dialens.cli._app import app
+from dialens.studies import study_mark
 from tests.loopback import LoopbackServer, QuietHandler
 
 SOON_S = 20
@@ -177,7 +178,7 @@ class _Stalls(QuietHandler):
 
     def do_GET(self) -> None:
         if self.path == "/healthz":
-            body = json.dumps({"study": "anchoring"}).encode()
+            body = json.dumps({"study": study_mark("anchoring")}).encode()
             self.send_response(200)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()

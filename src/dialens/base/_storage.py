@@ -178,7 +178,8 @@ def room_on_disk(path: Path) -> Iterator[None]:
             number = errno.ENOSPC
         if number not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS):
             raise
-        raise NoRoom(OSError(number, os.strerror(number)), path) from error
+        # Polars never releases its error, whose traceback would keep everything in use alive.
+        raise NoRoom(OSError(number, os.strerror(number)), path) from error.with_traceback(None)
 
 
 def refuse_inputs_in(output: Path, inputs: Iterable[Path]) -> None:
