@@ -21,7 +21,8 @@ def said(agent, seed: int = 0) -> str:
     try:
         return str(agent.reply(TALK, seed=seed).text)
     except AgentError as error:
-        assert error.kind == "empty"
+        if error.kind != "empty":
+            raise
         return ""
 
 
