@@ -14,7 +14,6 @@ from ._steps import StepChain, open_state, read_marker, step_key, write_marker
 from ._storage import (
     FILES,
     NoRoom,
-    TableSink,
     atomic_file,
     atomic_folder,
     list_files,
@@ -26,6 +25,7 @@ from ._storage import (
     sha256_file,
     take_lock,
 )
+from ._table_sink import TableSink
 from ._wording import (
     capitalised,
     counted,
