@@ -173,33 +173,44 @@ def test_hand_over(folder: Path) -> None:
     assert "made to be passed on" in inside
 
 
-def test_a_backup_is_not_restored_beside_another_study(folder: Path, tmp_path: Path) -> None:
-    people(folder, "anna")
-    copy, other, key = tmp_path / "monday.db", tmp_path / "other", folder / "study.db.key"
-    ran("backup", folder, "-o", copy)
-    assert "Copy the study's folder" in fails("restore", copy, other, "--key", key)
-    other.mkdir()
-    assert "Copy the study's folder" in fails("restore", copy, other, "--key", key)
-    for changed in (STUDY.replace("study: tea", "study: tone"), STUDY.replace("Milk?", "Sugar?")):
-        (other / "study.yaml").write_text(changed)
-        said = fails("restore", copy, other, "--key", key)
-        assert "holds tea, version 1" in said
-        assert "another study than people took" in said
-    assert not (other / "study.db").exists()
-    (tmp_path / "no.db").write_bytes(bytes(5_000))
-    assert "is not a backup" in fails("restore", tmp_path / "no.db", other, "--key", key)
-
-
 def test_a_backup_is_restored_elsewhere(folder: Path, tmp_path: Path) -> None:
-    people(folder, "anna")
-    said = ran("backup", folder, "-o", tmp_path / "monday.db")
-    assert "Its key is not in it" in said
+    (anna,) = people(folder, "anna")
+    monday = tmp_path / "monday"
+    said = ran("backup", folder, "-o", monday)
+    assert f"1 participant and {_answers(folder):,} answers, as they were a moment ago" in said
+    assert "whoever has this folder can read worker ids" in said
     other = tmp_path / "elsewhere"
-    other.mkdir()
-    (other / "study.yaml").write_text(STUDY)
-    key = folder / "study.db.key"
-    assert "tea, version 1: 1 completed" in ran(
-        "restore", tmp_path / "monday.db", other, "--key", key
-    )
+    back = f"is restored: 1 participant and {_answers(folder):,} answers, 2 files."
+    assert back in ran("restore", monday, other)
     assert "1 of 2 completed" in ran("status", other)
-    assert "people may be in it" in fails("restore", tmp_path / "monday.db", other, "--key", key)
+    with Store.open(f"sqlite:///{other / 'study.db'}", create=False) as store:
+        assert store.worker(anna.participant) == "anna"
+    assert "people may be in there" in fails("restore", monday, other)
+    (other / "study.yaml").write_text(STUDY.replace("Milk?", "Sugar?"))
+    people(folder, "ben")  # after the backup
+    said = ran("restore", monday, other, "--force")
+    assert f"! {other / 'study.db.1'} is what was there before" in said
+    assert f"! {other / 'study.yaml.1'} is what was there before" in said
+    assert (other / "study.yaml").read_text() == STUDY
+
+
+def test_a_backup_without_the_key(folder: Path, tmp_path: Path) -> None:
+    people(folder, "anna")
+    said = ran("backup", folder, "-o", tmp_path / "monday", "--without-key")
+    assert "The key is not in it" in said
+    assert not list((tmp_path / "monday").rglob("*.key"))
+    other = tmp_path / "other"
+    assert "--key FILE" in fails("restore", tmp_path / "monday", other)
+    assert not other.exists()
+    said = ran("restore", tmp_path / "monday", other, "--without-key")
+    assert "Without the key worker ids cannot be read" in said
+    assert "1 of 2 completed" in ran("status", other)
+    ran("restore", tmp_path / "monday", tmp_path / "third", "--key", folder / "study.db.key")
+    assert (tmp_path / "third" / "study.db.key").read_text() == (
+        folder / "study.db.key"
+    ).read_text()
+
+
+def _answers(folder: Path) -> int:
+    with Store.open(f"sqlite:///{folder / 'study.db'}") as store:
+        return store.answers_frame(load_study(folder).hash).height

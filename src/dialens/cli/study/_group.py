@@ -68,11 +68,11 @@ app = lazy_app(
         ),
         "backup": (
             "dialens.cli.study._backup:backup",
-            "Copy the database of a study while people take part.",
+            "Copy database, key and files of a study together, while people take part.",
         ),
         "restore": (
             "dialens.cli.study._backup:restore",
-            "Put a backup where the study is served from.",
+            "Put a backup in place, so that the study goes on with everybody under way.",
         ),
         "export": (
             "dialens.cli.study._export:export",

@@ -1,8 +1,17 @@
 from ._activity import EVENT_KINDS, Event
 from ._arrivals import no_place
-from ._backup import Backup, back_up, check_belongs, restore
 from ._changes import CHANGES, IS_CHANGE, Change
 from ._conversations import LEASE_S, ConversationStore
+from ._copies import (
+    DatabaseCopy,
+    check_copy,
+    copy_database,
+    copy_sqlite,
+    database_size,
+    end_log,
+    put_postgresql,
+)
+from ._database import database_url
 from ._figures import CellProgress, EarlyEnd, Times
 from ._forget import Forgotten
 from ._frames import ANSWERS, EXCHANGES
@@ -67,12 +76,12 @@ __all__ = [
     "AgentFailure",
     "AgentReply",
     "Attendance",
-    "Backup",
     "Blocked",
     "CellProgress",
     "Change",
     "CodeHolder",
     "ConversationStore",
+    "DatabaseCopy",
     "EarlyEnd",
     "EndedLogins",
     "Ending",
@@ -108,8 +117,12 @@ __all__ = [
     "UnknownStudy",
     "WaveProgress",
     "WrongKey",
-    "back_up",
-    "check_belongs",
+    "check_copy",
+    "copy_database",
+    "copy_sqlite",
+    "database_size",
+    "database_url",
+    "end_log",
     "histories",
     "last_failures",
     "lost_by_agent",
@@ -117,8 +130,8 @@ __all__ = [
     "pace_sentences",
     "partial_sentences",
     "participants",
+    "put_postgresql",
     "replies_by_agent",
-    "restore",
     "sessions",
     "settings",
     "studies",
