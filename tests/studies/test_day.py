@@ -5,10 +5,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import io
-import os
 import re
-import shutil
-import subprocess
 import zipfile
 from collections import Counter
 from collections.abc import Iterator

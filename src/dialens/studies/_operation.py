@@ -23,6 +23,7 @@ OPERATION: tuple[str, ...] = (
     "allocation",
     "items.lists.annotators",
     "limits",
+    "retention",
     "resume",
     "admit_earlier",
     "completion",

@@ -285,7 +285,7 @@ def api_routes(site: Site) -> APIRouter:
     )
     async def download(request: Request, version: Versions = ()) -> Response:
         """Everything that was collected, by pseudonym: tables, codebook, card."""
-        return await export_zip(request, site, version)
+        return await export_zip(request, site, version, by="api")
 
     router.include_router(operation_routes(site))
     return router

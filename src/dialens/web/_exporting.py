@@ -12,25 +12,32 @@ import shutil
 import sys
 import tempfile
 import threading
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar
+from typing import BinaryIO
 
-from anyio import CancelScope, CapacityLimiter, to_thread
+from anyio import CancelScope, CapacityLimiter
 from anyio.lowlevel import RunVar
 from fastapi import HTTPException, Request
 from fastapi.responses import Response, StreamingResponse
 
 from dialens.analysis.bias import rater_flags
-from dialens.base import DialensError
+from dialens.base import DialensError, sha256_file
 from dialens.report import write_export_handover
 from dialens.studies.export import UnreadableVersion, export
 from dialens.studies.judges import LEDGER
-from dialens.studies.store import Secrets, Standings, Store
+from dialens.studies.store import (
+    ARCHIVE,
+    ExportLog,
+    OperationStore,
+    Secrets,
+    Standings,
+    Store,
+)
 from dialens.web._site import Site
-from dialens.web._turns import give_turn_back, limiter
+from dialens.web._turns import aside, give_turn_back, limiter
 
 _LARGE = 2_000
 """Submitted screens from which on an export gets a process."""
@@ -39,8 +46,6 @@ _CHUNK = 262_144
 _START = "from dialens.web._exporting import main; main()"
 _MAKING: RunVar[CapacityLimiter] = RunVar("dialens_exports_made")
 _SENDING: RunVar[CapacityLimiter] = RunVar("dialens_exports_sent")
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -92,25 +97,30 @@ class ExportJob:
         )
 
 
-async def export_zip(request: Request, site: Site, versions: Sequence[int] = ()) -> Response:
-    """Everything that was collected, by pseudonym, as one file.
+async def export_zip(
+    request: Request, site: Site, versions: Sequence[int] = (), *, by: str, who: str = ""
+) -> Response:
+    """Everything that was collected, by pseudonym, as one file; that it was taken is remembered.
 
     Args:
         request: Whose turn among researchers is given back, for this may take minutes.
         site: Of the study.
         versions: Which; all of them if none is named.
+        by: The way by which it is asked for: `dashboard` or `api`.
+        who: The name that somebody gave at the login.
     """
     give_turn_back(request)
     async with limiter(_MAKING, 1), _scratch() as folder:
-        job = await _aside(ExportJob.of, site, versions, folder)
+        job = await aside(ExportJob.of, site, versions, folder)
         try:
-            if await _aside(_is_large, site.store, job):
+            if await aside(_is_large, site.store, job):
                 await _run_apart(site.store, job)
             else:
-                await _aside(job.run, site.store)
+                await aside(job.run, site.store)
         except UnreadableVersion as error:
             raise HTTPException(409, str(error)) from error
-        archive: BinaryIO = await _aside(open, job.archive, "rb")
+        await aside(_remember, site, job, by, who)
+        archive: BinaryIO = await aside(open, job.archive, "rb")
     headers = {
         "content-length": str(os.fstat(archive.fileno()).st_size),
         "content-disposition": f'attachment; filename="{site.study.name}-export.zip"',
@@ -118,19 +128,27 @@ async def export_zip(request: Request, site: Site, versions: Sequence[int] = ())
     return StreamingResponse(_chunks(archive), media_type="application/zip", headers=headers)
 
 
-async def _aside(work: Callable[..., T], *arguments: Any) -> T:
-    """Run something in a thread that is none of participants' or researchers'."""
-    return await to_thread.run_sync(work, *arguments, limiter=CapacityLimiter(1))
-
-
 async def _chunks(file: BinaryIO) -> AsyncIterator[bytes]:
     with file:
         while True:
             async with limiter(_SENDING, 1):
-                chunk = await _aside(file.read, _CHUNK)
+                chunk = await aside(file.read, _CHUNK)
             if not chunk:
                 return
             yield chunk
+
+
+def _remember(site: Site, job: ExportJob, by: str, who: str) -> None:
+    """Write down that somebody has this archive: whoever is forgotten later is still in it."""
+    people = sum(OperationStore(site.store, by).attendance(study).people for study in job.versions)
+    ExportLog(site.store.database, by, who).remember(
+        job.versions[-1],
+        ARCHIVE,
+        None,
+        sha256=sha256_file(job.archive),
+        people=people,
+        now=site.clock(),
+    )
 
 
 def _is_large(store: Store, job: ExportJob) -> bool:
@@ -204,4 +222,4 @@ async def _scratch() -> AsyncIterator[Path]:
         yield folder
     finally:
         with CancelScope(shield=True):
-            await _aside(shutil.rmtree, folder, True)
+            await aside(shutil.rmtree, folder, True)

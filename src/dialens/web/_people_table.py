@@ -1,13 +1,12 @@
 """Everybody who took part in any version, as rows to sort, to filter and to download."""
 
-import csv
-import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from datetime import datetime
 
 import polars as pl
 
+from dialens.base import for_spreadsheet
 from dialens.studies.store import OperationStore, StudyRecord
 from dialens.web._rater_quality import RaterQuality
 from dialens.web._site import Site
@@ -196,23 +195,18 @@ class People:
 def as_csv(rows: Iterable[PersonRow]) -> str:
     """The rows as a spreadsheet reads them; times are in UTC."""
     names = [field.name for field in fields(PersonRow)]
-    out = io.StringIO()
-    writer = csv.writer(out)
-    writer.writerow(names)
-    for row in rows:
-        writer.writerow([_cell(getattr(row, name)) for name in names])
-    return out.getvalue()
+    cells = [[_cell(getattr(row, name)) for name in names] for row in rows]
+    table = pl.DataFrame(cells, schema=dict.fromkeys(names, pl.String), orient="row")
+    return for_spreadsheet(table).write_csv(line_terminator="\r\n")
 
 
-def _cell(value: object) -> str:
+def _cell(value: object) -> str | None:
     if value is None:
-        return ""
+        return None
     if isinstance(value, datetime):
         return value.isoformat(timespec="seconds")
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, tuple):
-        return " ".join(map(str, value))
-    text = f"{value:.3f}" if isinstance(value, float) else str(value)
-    # A spreadsheet would compute what begins like a formula.
-    return f"'{text}" if text[:1] in ("=", "+", "-", "@") else text
+        return " ".join(map(str, value)) or None
+    return f"{value:.3f}" if isinstance(value, float) else str(value)

@@ -1,5 +1,6 @@
 """People on the dashboard: the table, a page for each, what they saw, and what is done about it."""
 
+import hashlib
 from collections.abc import Mapping
 from typing import Annotated, Any
 from urllib.parse import quote, urlencode
@@ -9,7 +10,7 @@ from fastapi.responses import RedirectResponse, Response
 
 from dialens.analysis.bias import FLAGS
 from dialens.base import DialensError
-from dialens.studies.store import History, UnknownParticipant, histories
+from dialens.studies.store import PEOPLE, ExportLog, History, UnknownParticipant, histories
 from dialens.web._cookies import Login
 from dialens.web._desk import Desk
 from dialens.web._forms import SentForm
@@ -52,8 +53,18 @@ def people_routes(desk: Desk) -> APIRouter:
     @router.get("/people.csv")
     def download(login: LoggedIn, chosen: Selected) -> Response:
         file = f"{desk.site.study.name}-people.csv"
+        rows = chosen.of(people.rows())
+        text = as_csv(rows)
+        ExportLog(desk.site.store.database, "dashboard", login.who).remember(
+            desk.site.study.hash,
+            PEOPLE,
+            None,
+            sha256=hashlib.sha256(text.encode()).hexdigest(),
+            people=len(rows),
+            now=desk.now(),
+        )
         return Response(
-            as_csv(chosen.of(people.rows())),
+            text,
             media_type="text/csv; charset=utf-8",
             headers={"content-disposition": f"attachment; filename*=UTF-8''{quote(file)}"},
         )

@@ -26,7 +26,7 @@ def researcher_routes(desk: Desk) -> APIRouter:
     async def download(request: Request, login: LoggedIn) -> Response:
         check_owner(login)
         await to_thread.run_sync(desk.site.note, "data exported", login.who)
-        return await export_zip(request, desk.site)
+        return await export_zip(request, desk.site, by="dashboard", who=login.who)
 
     whole = APIRouter()
     for part in (overview_routes, people_routes, settings_routes, payment_routes):

@@ -9,7 +9,7 @@ from fastapi.responses import RedirectResponse, Response
 
 from dialens.base import DialensError
 from dialens.studies import JSON, Study, operation_values, settings_from
-from dialens.studies.store import IS_CHANGE
+from dialens.studies.store import IS_CHANGE, ExportLog, KnownExport
 from dialens.web._cookies import Login
 from dialens.web._desk import Desk
 from dialens.web._forms import SentForm
@@ -155,9 +155,16 @@ def _page(
         given=form or {},
         changes=changes.head(_MOST_CHANGES).to_dicts(),
         visits=visits.head(_MOST_CHANGES).to_dicts(),
+        recalled=_recalled(desk),
         sorry=sorry,
         saved=saved,
     )
+
+
+def _recalled(desk: Desk) -> list[KnownExport]:
+    """Exports of this study that still hold people who were deleted."""
+    log = ExportLog(desk.site.store.database, "dashboard")
+    return [one for one in log.recalled() if one.study == desk.site.study.name]
 
 
 def _has_lists(study: Study) -> bool:

@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
-from anyio import to_thread
+from anyio import create_task_group, to_thread
 from fastapi import Depends, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, JSONResponse, Response
@@ -18,6 +18,7 @@ from dialens.web._api import api_routes
 from dialens.web._desk import Desk, Platform
 from dialens.web._guard import BODY_SECONDS, MOST_BYTES, Guard, security_headers
 from dialens.web._health import add_health, log_unavailable
+from dialens.web._housekeeping import Housekeeper, keep_house
 from dialens.web._kiosk import kiosk_routes
 from dialens.web._login import HOME, SentToLogin, login_routes, to_login
 from dialens.web._pages import ASSETS, LOST, asset
@@ -101,12 +102,15 @@ def study_app(
 
 
 def lifespan(*sites: Site) -> Callable[[Starlette], AbstractAsyncContextManager[None]]:
-    """Close the sites when the server stops."""
+    """Keep house while the server runs, and close the sites when it stops."""
 
     @asynccontextmanager
     async def served(_: Starlette) -> AsyncIterator[None]:
         set_threads()
-        yield
+        async with create_task_group() as tasks:
+            tasks.start_soon(keep_house, [Housekeeper(site) for site in sites])
+            yield
+            tasks.cancel_scope.cancel()
         for site in sites:
             await to_thread.run_sync(site.close)
 

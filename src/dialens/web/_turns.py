@@ -4,6 +4,9 @@ Pages are made in threads, of which a server has few. Requests to the researcher
 API wait here for a turn, from their first check to their answer, and there are only so many turns.
 """
 
+from collections.abc import Callable
+from typing import Any, TypeVar
+
 from anyio import CapacityLimiter, to_thread
 from anyio.lowlevel import RunVar
 from starlette.exceptions import HTTPException
@@ -17,6 +20,8 @@ PARTICIPANTS = 4
 the one that may write."""
 RESEARCHERS = 2
 """Requests of researchers that are handled at once, in all studies of a server."""
+
+T = TypeVar("T")
 
 _TURN = "dialens.turn"
 _READING = ("GET", "HEAD")
@@ -36,6 +41,11 @@ def limiter(place: RunVar[CapacityLimiter], tokens: int) -> CapacityLimiter:
     except LookupError:
         place.set(CapacityLimiter(tokens))
         return place.get()
+
+
+async def aside(work: Callable[..., T], *arguments: Any) -> T:
+    """Run something in a thread that is none of participants' or researchers'."""
+    return await to_thread.run_sync(work, *arguments, limiter=CapacityLimiter(1))
 
 
 class _Turn:

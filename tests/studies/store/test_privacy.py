@@ -14,8 +14,10 @@ from sqlalchemy import text
 from dialens.base import DialensError
 from dialens.studies import Field, Screen, Side, Talk
 from dialens.studies.store import (
+    ARCHIVE,
     AgentFailure,
     ConversationStore,
+    ExportLog,
     OperationStore,
     ParticipantMessage,
     PaymentStore,
@@ -124,6 +126,8 @@ def test_forgetting_reaches_every_table_with_people_in_it(store: Store) -> None:
     study = store.studies()[0].hash
     PaymentStore(operating, "prolific").begin(study, {"work": gone}, Decimal("0.50"), now=NOON)
     store.depart(arrive(store, store.studies()[0]).token, "no_consent")
+    log = ExportLog(store.database, "dashboard")
+    log.remember(study, ARCHIVE, None, sha256="0" * 64, people=1, now=NOON)
     with store.database.reading() as connection:
         before = _rows(connection)
     assert all(before[name] for name in before)
@@ -131,7 +135,9 @@ def test_forgetting_reaches_every_table_with_people_in_it(store: Store) -> None:
     with store.database.reading() as connection:
         after = _rows(connection)
     left = {name for name, count in after.items() if count}
-    assert left == {"studies", "cells", "settings", "departures"}
+    assert left == {"studies", "cells", "settings", "departures", "exports"}
+    (export,) = log.all()
+    assert export.recalled == (gone,)  # the name to look for, until somebody has dealt with it
 
 
 def _rows(connection) -> dict[str, int]:

@@ -220,6 +220,7 @@ def analyze(
             )
             drawn = write_asked(summary, scratch / FIGURES, figures)
         recorder.finish(scratch / RUN)
+    opened.remember(target)
     _print(summary, analysis.people, target)
     print_figures(target / FIGURES, drawn)
 

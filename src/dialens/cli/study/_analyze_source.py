@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -43,6 +44,8 @@ class StudySource:
         put_in: How raters were simulated.
         stopping: How it was decided that enough people had come, for a paper; empty if that was
             fixed beforehand.
+        database: That the ratings come from; none where they come from files.
+        study: The hash of the study in it.
     """
 
     folder: Path
@@ -50,6 +53,20 @@ class StudySource:
     remarks: Sequence[Remark] = field(default=())
     put_in: Sequence[str] = field(default=())
     stopping: str = ""
+    database: str | None = None
+    study: str = ""
+
+    def remember(self, target: Path) -> None:
+        """Write down that an analysis holds people's answers, so that they can be taken out."""
+        if self.database is None:
+            return
+        from dialens.studies.export import remember_folder
+        from dialens.studies.store import ANALYSIS, ExportLog, Store
+
+        people = pl.read_parquet(target / _EXPORT / "ratings.parquet", columns=["rater"])
+        with Store.open(self.database, create=False, needs_key=False) as store:
+            log, n = ExportLog(store.database, "command"), people["rater"].n_unique()
+            remember_folder(log, self.study, ANALYSIS, target, people=n, now=datetime.now(UTC))
 
 
 @dataclass(frozen=True)
@@ -142,7 +159,9 @@ def _from_study(
         fixed = "The other intervals and tests of this report assume a size fixed beforehand."
         remarks.append(Remark("Precision", " ".join((*known.sentences, fixed))))
         stopping = f"{PRECISION_METHOD} {' '.join(known.sentences)}"
-    return StudySource(folder, f"Study: {record.name}", remarks, lines, stopping)
+    own = None if url is None and only_judged(source) else database_of(source, url)
+    title = f"Study: {record.name}"
+    return StudySource(folder, title, remarks, lines, stopping, own, record.hash)
 
 
 def _together(versions: Sequence[str]) -> list[Remark]:

@@ -129,4 +129,6 @@ def restore(
 
 def _say_outside(files: tuple[str, ...]) -> None:
     for name in files:
-        print(f"! {name} lies outside of the study's folder, and is not in the backup: copy it too.")
+        print(
+            f"! {name} lies outside of the study's folder, and is not in the backup: copy it too."
+        )

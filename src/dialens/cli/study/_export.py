@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dialens.base import DialensError, atomic_file, counted, listed
+from dialens.base import (
+    DialensError,
+    atomic_file,
+    counted,
+    for_spreadsheet,
+    listed,
+    sha256_file,
+)
 from dialens.cli._options import Force, shown
 from dialens.cli.study._database import (
     DatabaseOption,
@@ -64,6 +71,8 @@ def export(
     """
     with studies_extra():
         from dialens.studies.export import export as write
+        from dialens.studies.export import remember_folder
+        from dialens.studies.store import TABLES, ExportLog
     from dialens.analysis.bias import rater_flags
     from dialens.report import write_export_handover
 
@@ -79,6 +88,9 @@ def export(
             hand_over=write_export_handover,
             judges=judged_ledger(study),
         )
+        log, people = ExportLog(store.database, "command"), done.participants
+        now = datetime.now(UTC)
+        remember_folder(log, records[-1].hash, TABLES, output, people=people, now=now)
         ids = "" if worker_ids is None else _write_ids(store, records, worker_ids)
     numbers = [record.version for record in records]
     of = f" of versions {listed(numbers)}" if len(numbers) > 1 else ""
@@ -123,12 +135,21 @@ def _write_ids(store: "Store", records: Sequence["StudyRecord"], file: Path) -> 
     """Write who is who, readable for the owner alone; says so."""
     import polars as pl
 
-    from dialens.studies.store import OperationStore
+    from dialens.studies.store import IDENTITIES_FILE, ExportLog, OperationStore
 
     operating, now = OperationStore(store, "command"), datetime.now(UTC)
     table = pl.concat([operating.identities(record.hash, now=now) for record in records])
     file.parent.mkdir(parents=True, exist_ok=True)
     with atomic_file(file) as scratch:
         scratch.chmod(0o600)
-        table.write_csv(scratch)
+        # Anybody may write an id into the address of a study; no platform's begins like a formula.
+        for_spreadsheet(table).write_csv(scratch)
+    ExportLog(store.database, "command").remember(
+        records[-1].hash,
+        IDENTITIES_FILE,
+        file,
+        sha256=sha256_file(file),
+        people=table["rater"].n_unique(),
+        now=now,
+    )
     return f"{shown(file)}: {table.height:,} ids. Keep it apart from the export; this is logged."

@@ -41,8 +41,10 @@ def forget(
 ) -> None:
     """Delete all data of a person: answers, events, sessions, the encrypted id.
 
-    Exports made earlier still hold their answers: make them again. PostgreSQL keeps the bytes of
-    deleted rows until a vacuum; --vacuum rewrites the tables, while participants wait.
+    Exports and analyses that still lie where they were written lose their rows; those that were
+    downloaded or moved are named, with what to look for (`study exports` lists them). PostgreSQL
+    keeps the bytes of deleted rows until a vacuum; --vacuum rewrites the tables, while participants
+    wait.
 
     [bold]Examples[/]
 
@@ -58,7 +60,7 @@ def forget(
             names = list(store.participants_of(recruiter, participant).values())
             if not names:
                 raise DialensError(f"Nobody with this id came through {recruiter!r}.")
-        sqlite, erased = store.database.is_sqlite, True
+        erased = True
         for name in names:
             gone = store.forget(name)
             parts = [
@@ -70,28 +72,48 @@ def forget(
             ]
             print(f"{name} is deleted: {listed(parts)}.")
             erased = gone.erased
-        if not sqlite:
-            _say_of_postgresql(store, vacuum=vacuum)
-    print("Exports made earlier still hold their answers: make them again.")
-    if sqlite and not erased:
-        raise DialensError(
-            "The rows are gone, but their bytes are still in the file, since another program reads "
-            "the database. End it; the next `dialens study` command overwrites them, or a running "
-            "server, when its health is asked (/healthz)."
-        )
+        say_exports(store)
+        say_files(store, erased=erased, vacuum=vacuum)
 
 
-def _say_of_postgresql(store: "Store", *, vacuum: bool) -> None:
-    """What the server's files still hold, and how that goes away."""
+def say_exports(store: "Store") -> None:
+    """Take whoever was deleted out of exports, and say where that is to be done by hand."""
+    from dialens.studies.export import recall
+
+    for line in recall(store):
+        print(f"! {line}" if line.left else line)
+    print(
+        "Backups from before still hold them, and so does what was made of exports elsewhere: "
+        "delete it, or make it again."
+    )
+
+
+def say_files(store: "Store", *, erased: bool, vacuum: bool) -> None:
+    """What files of the database still hold of deleted rows, and how that goes away.
+
+    Args:
+        store: The database.
+        erased: Whether SQLite's hold nothing.
+        vacuum: Whether to rewrite the tables of PostgreSQL.
+    """
+    if store.database.is_sqlite:
+        if not erased:
+            raise DialensError(
+                "The rows are gone, but their bytes are still in the file, since another program "
+                "reads the database. End it; the next `dialens study` command overwrites them, or "
+                "a running server, when its health is asked (/healthz)."
+            )
+        return
     if vacuum:
         store.database.vacuum()
         print("The tables were rewritten: their files hold nothing of it.")
     else:
         print(
             "PostgreSQL's files hold the bytes of deleted rows until VACUUM FULL: add --vacuum, "
-            "when nobody takes part."
+            "when nobody takes part. It locks each table while it is rewritten, and needs as much "
+            "free disk as the largest has."
         )
     print(
-        "Its log of changes (pg_wal), archives of it and backups hold them until they are "
-        "recycled: ask who runs the server how long that is."
+        "Its log of changes (pg_wal) holds them until it is recycled, archives and replicas of it "
+        "for as long as they are kept: ask who runs the server."
     )

@@ -74,6 +74,14 @@ app = lazy_app(
             "dialens.cli.study._backup:restore",
             "Put a backup in place, so that the study goes on with everybody under way.",
         ),
+        "retain": (
+            "dialens.cli.study._retain:retain",
+            "Delete what was kept for as long as the study says.",
+        ),
+        "exports": (
+            "dialens.cli.study._exports:exports",
+            "List exports, and those that still hold somebody who was deleted.",
+        ),
         "export": (
             "dialens.cli.study._export:export",
             "Write ratings, questionnaires, answers and events as tables.",

@@ -134,6 +134,8 @@ def _give(made: Sequence[Mapping[str, str]], output: Path | None) -> None:
 
 
 def _write(people: Sequence[Mapping[str, str]], file: TextIO) -> None:
+    # As they are, without the apostrophe that spreadsheets want before what looks like a formula:
+    # the list goes into programs that send mail, and to platforms that know people by these ids.
     table = csv.DictWriter(file, list(people[0]) if people else ["id", "link"], lineterminator="\n")
     table.writeheader()
     table.writerows(people)

@@ -162,18 +162,16 @@ def _in_the_way(wanted: Mapping[Path, Path], beside: Path, secrets: Secrets | No
         there = [one for log in logs if os.path.lexists(one := Path(f"{target}{log}"))]
         if there != [target] or not _same(target, source):
             found += there
-    if secrets is not None and beside.exists():
-        if beside.read_text("ascii", errors="replace").strip() != secrets.to_text():
-            found.append(beside)
-    return found
+    if secrets is None or not beside.exists():
+        return found
+    same = beside.read_text("ascii", errors="replace").strip() == secrets.to_text()
+    return found if same else [*found, beside]
 
 
 def _same(target: Path, source: Path) -> bool:
     # A database that is the same may be open in a server, and is never taken for equal.
     return (
-        target.suffix != ".db"
-        and target.is_file()
-        and filecmp.cmp(target, source, shallow=False)
+        target.suffix != ".db" and target.is_file() and filecmp.cmp(target, source, shallow=False)
     )
 
 

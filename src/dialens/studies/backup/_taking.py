@@ -51,9 +51,7 @@ class Backup:
     outside: tuple[str, ...]
 
 
-def back_up(
-    study: Path, url: str, folder: Path, *, now: datetime, with_key: bool = True
-) -> Backup:
+def back_up(study: Path, url: str, folder: Path, *, now: datetime, with_key: bool = True) -> Backup:
     """Take a backup of a study; the server may be running, and goes on.
 
     Nobody but the owner may read it.

@@ -36,6 +36,7 @@ from ._recruiter import (
     ProviderRecruiter,
     RecruiterSettings,
 )
+from ._retention import Retention, latest
 from ._waves import Wave
 
 __all__ = [
@@ -79,6 +80,7 @@ __all__ = [
     "Quality",
     "Questionnaire",
     "RecruiterSettings",
+    "Retention",
     "Screening",
     "Section",
     "TalkingAgent",
@@ -86,6 +88,7 @@ __all__ = [
     "Wave",
     "anchor_value",
     "compared",
+    "latest",
     "question_field",
     "texts_of",
 ]

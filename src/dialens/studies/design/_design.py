@@ -27,6 +27,7 @@ from dialens.studies.design._items import (
 from dialens.studies.design._presentation import Presentation
 from dialens.studies.design._questions import AttentionCheck, Name, Questionnaires
 from dialens.studies.design._recruiter import LinkRecruiter, RecruiterSettings
+from dialens.studies.design._retention import Retention
 from dialens.studies.design._waves import Wave, wave_problem
 from dialens.studies.instruments import ChoiceSettings, instrument
 from dialens.studies.recruiters import recruiters
@@ -231,6 +232,8 @@ class Design(Section):
     """What is asked before and after."""
     limits: Limits = Limits()
     """How long things may take."""
+    retention: Retention = Retention()
+    """How long what people gave is kept."""
     resume: Literal["resume", "restart", "block"] = "resume"
     """Somebody who comes back goes on, begins anew, or is not let in."""
     admit_earlier: bool = False

@@ -12,6 +12,7 @@ from ._copies import (
     put_postgresql,
 )
 from ._database import database_url
+from ._exports import ANALYSIS, ARCHIVE, IDENTITIES_FILE, PEOPLE, TABLES, ExportLog, KnownExport
 from ._figures import CellProgress, EarlyEnd, Times
 from ._forget import Forgotten
 from ._frames import ANSWERS, EXCHANGES
@@ -36,6 +37,7 @@ from ._problems import (
     WrongKey,
 )
 from ._registration import Policy, StudyRecord
+from ._retention import Overdue, RetentionStore
 from ._secrets import KEY_VARIABLE, Secrets
 from ._session import Session
 from ._standings import SessionStanding, Standings
@@ -57,22 +59,27 @@ from ._talk_figures import last_failures, pace_sentences, replies_by_agent, with
 from ._waves import Returning, WaveProgress
 
 __all__ = [
+    "ANALYSIS",
     "ANSWERS",
+    "ARCHIVE",
     "CHANGES",
     "COMPLETED",
     "EVENT_KINDS",
     "EXCHANGES",
     "EXPIRED",
     "IDENTITIES",
+    "IDENTITIES_FILE",
     "IS_CHANGE",
     "KEY_VARIABLE",
     "LEASE_S",
     "LONGEST_NAME",
     "PAID",
     "PARTICIPANTS",
+    "PEOPLE",
     "REPEATED",
     "RESTARTED",
     "STORED",
+    "TABLES",
     "AgentFailure",
     "AgentReply",
     "Attendance",
@@ -87,17 +94,21 @@ __all__ = [
     "Ending",
     "Event",
     "EventError",
+    "ExportLog",
     "Forgotten",
     "History",
+    "KnownExport",
     "Lease",
     "NotFinished",
     "OperationStore",
+    "Overdue",
     "ParticipantMessage",
     "Payment",
     "PaymentStore",
     "PendingSubmission",
     "Policy",
     "Receipt",
+    "RetentionStore",
     "Returning",
     "ScreenVisit",
     "Secrets",

@@ -61,25 +61,30 @@ def copy_database(url: str, file: Path) -> DatabaseCopy:
 
 def copy_sqlite(source: Path, target: Path) -> None:
     """Copy any SQLite file with what is in its log, and look through the copy."""
-    with _database_errors(source, "cannot be copied"):
-        with closing(_read_only(source)) as reading, closing(sqlite3.connect(target)) as writing:
-            # In steps, so that nobody who writes meanwhile has to wait for the whole of it.
-            reading.backup(writing, pages=_PAGES, sleep=_PAUSE_S)
-            writing.execute("PRAGMA journal_mode=DELETE")  # one file, whole by itself
-            (verdict,) = writing.execute("PRAGMA integrity_check").fetchone()
+    with (
+        _database_errors(source, "cannot be copied"),
+        closing(_read_only(source)) as reading,
+        closing(sqlite3.connect(target)) as writing,
+    ):
+        # In steps, so that nobody who writes meanwhile has to wait for the whole of it.
+        reading.backup(writing, pages=_PAGES, sleep=_PAUSE_S)
+        writing.execute("PRAGMA journal_mode=DELETE")  # one file, whole by itself
+        (verdict,) = writing.execute("PRAGMA integrity_check").fetchone()
     if verdict != "ok":
         raise DialensError(f"{source} is damaged: {first_line(ValueError(verdict))}.")
 
 
 def looked_into(file: Path) -> DatabaseCopy:
     """What is in a copy of SQLite; refused where the copy is damaged, or of something else."""
-    with _database_errors(file, "is not the whole database of a study"):
-        with closing(_read_only(file, "&immutable=1")) as reading:
-            (verdict,) = reading.execute("PRAGMA integrity_check").fetchone()
-            if verdict != "ok":
-                raise sqlite3.DatabaseError(verdict)
-            participants, answers = reading.execute(_COUNTS).fetchone()
-            key = reading.execute(_KEY).fetchone()
+    with (
+        _database_errors(file, "is not the whole database of a study"),
+        closing(_read_only(file, "&immutable=1")) as reading,
+    ):
+        (verdict,) = reading.execute("PRAGMA integrity_check").fetchone()
+        if verdict != "ok":
+            raise sqlite3.DatabaseError(verdict)
+        participants, answers = reading.execute(_COUNTS).fetchone()
+        key = reading.execute(_KEY).fetchone()
     return DatabaseCopy(SQLITE, participants, answers, None if key is None else key[0])
 
 

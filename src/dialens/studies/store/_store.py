@@ -279,7 +279,7 @@ class Store:
         with self.database.writing() as connection:
             row = find(connection, token, lock=True)
             if row.state == COMPLETED:
-                return str(row.code)
+                return row.code or ""  # none once ids were deleted
             if row.state == RESTARTED or row.outcome is not None:
                 raise over(row, now)
             if row.position < screens:

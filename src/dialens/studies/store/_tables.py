@@ -338,3 +338,22 @@ payments = Table(
 There is one row at most for an amount and a piece of work, so that two people who pay at the same
 time, or one who tries again after an answer was lost, cannot pay it twice.
 """
+
+exports = Table(
+    "exports",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("study_id", ForeignKey(studies.c.id), nullable=False, index=True),
+    Column("at", Moment, nullable=False),
+    Column("made_by", String(16), nullable=False),
+    Column("who", String(LONGEST_NAME)),
+    Column("kind", String(16), nullable=False),
+    Column("place", Text),
+    Column("sha256", String(64), nullable=False),
+    Column("people", Integer, nullable=False),
+    Column("recalled", Text, nullable=False, server_default="[]"),
+)
+"""What left the database, and where it was put; without a place it went to a browser.
+
+`recalled` is JSON: pseudonyms of people who were deleted since, and are still to be taken out.
+"""

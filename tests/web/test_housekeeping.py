@@ -1,0 +1,148 @@
+"""What a server does by itself: data go after their time, and deleted people leave exports."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import anyio
+import polars as pl
+import pytest
+from httpx import Client
+from starlette.testclient import TestClient
+
+from dialens.studies.export import export, remember_folder
+from dialens.studies.store import TABLES, ExportLog, OperationStore, StoreUnavailable
+from dialens.web import Site, study_app
+from dialens.web._housekeeping import Housekeeper, keep_house
+from tests.studies.store.people import NOON
+from tests.web.conftest import Make, Visit, log_in, tea
+from tests.web.test_dashboard import crowd
+from tests.web.test_gates import withdraw
+
+DAY = timedelta(days=1)
+
+
+@dataclass
+class Clock:
+    """A clock that is set by hand."""
+
+    now: datetime = NOON
+
+    def __call__(self) -> datetime:
+        return self.now
+
+
+def recalled(site: Site) -> dict[str, tuple[str, ...]]:
+    return {one.kind: one.recalled for one in ExportLog(site.store.database, "command").all()}
+
+
+def test_downloads_are_remembered_and_named_when_somebody_withdraws(
+    site: Site, visit: Visit, researcher: TestClient | Client
+) -> None:
+    crowd(site, visit, 1)
+    leaving = visit(site, seed=5)
+    leaving.answer(leaving.begin())
+    who = leaving.session.participant
+    archive = researcher.get("/researcher/export.zip")
+    people = researcher.get("/researcher/people.csv")
+    known = {one.kind: one for one in ExportLog(site.store.database, "command").all()}
+    assert known["download"].sha256 == hashlib.sha256(archive.content).hexdigest()
+    assert known["list of people"].sha256 == hashlib.sha256(people.content).hexdigest()
+    assert {one.people for one in known.values()} == {2}
+    assert {one.by for one in known.values()} == {"dashboard"}
+    assert "still hold somebody" not in researcher.get("/researcher/settings").text
+    withdraw(leaving, "delete")
+    Housekeeper(site).tidy()
+    assert recalled(site) == {"download": (who,), "list of people": (who,)}
+    shown = researcher.get("/researcher/settings").text
+    assert "Exports that still hold somebody who was deleted" in shown
+    assert shown.count(f"<td>{who}</td>") == 2
+
+
+def test_a_declined_person_leaves_an_export_on_the_servers_disk(
+    site: Site, visit: Visit, tmp_path: Path
+) -> None:
+    crowd(site, visit, 1)
+    person = visit(site, seed=7)
+    page = person.begin()
+    who = person.session.participant
+    folder = tmp_path / "export"
+    export(site.store, site.study.hash, folder)
+    log = ExportLog(site.store.database, "command")
+    remember_folder(log, site.study.hash, TABLES, folder, people=2, now=site.clock())
+    assert who in pl.read_parquet(folder / "participants.parquet")["rater"].to_list()
+    said = person.client.post("/study", data=page.hidden | {"a:consent": "no"})
+    assert "Nothing about you was kept" in said.text
+    Housekeeper(site).tidy()
+    assert who not in pl.read_parquet(folder / "participants.parquet")["rater"].to_list()
+    assert who not in (folder / "csv" / "participants.csv").read_text()
+    assert log.recalled() == ()
+    (known,) = log.all()
+    assert known.people == 1
+
+
+def test_what_a_study_keeps_goes_on_the_day(make: Make, visit: Visit) -> None:
+    clock = Clock()
+    site = make(tea(retention={"answers": "10 days"}), clock=clock)
+    (who, _), *_ = crowd(site, visit, 2)
+    keeper = Housekeeper(site)
+    keeper.tidy()
+    clock.now = NOON + 10 * DAY - timedelta(hours=1)
+    keeper.tidy()
+    assert site.store.answers_frame(site.study.hash)["rater"].n_unique() == 2
+    clock.now = NOON + 11 * DAY
+    keeper.tidy()
+    assert site.store.answers_frame(site.study.hash).height == 0
+    log = OperationStore(site.store, "dashboard").changes_frame(site.study.hash)
+    (row,) = log.filter(pl.col("what") == "people deleted").to_dicts()
+    assert (row["by"], row["after"], row["why"]) == ("file", "2", "kept for: 10 days")
+    assert who not in str(row)
+
+
+def test_a_server_looks_at_its_start(make: Make, visit: Visit) -> None:
+    clock = Clock()
+    site = make(tea(retention={"worker_ids": "10 days"}), clock=clock)
+    (who, _), *_ = crowd(site, visit, 1)
+    assert site.store.worker(who) is not None
+    clock.now = NOON + 10 * DAY
+    with TestClient(study_app(site)) as client:
+        until = time.monotonic() + 30
+        while site.store.worker(who) is not None and time.monotonic() < until:
+            time.sleep(0.02)
+        assert client.get("/healthz").status_code == 200
+    assert site.store.worker(who) is None
+
+
+def test_trouble_with_the_database_does_not_end_it(
+    site: Site, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Unwell(Housekeeper):
+        times = 0
+
+        def tidy(self) -> None:
+            Unwell.times += 1
+            if Unwell.times == 1:
+                raise StoreUnavailable("The database is busy; try again.")
+
+    async def twice() -> None:
+        with anyio.move_on_after(10) as scope:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(lambda: keep_house([Unwell(site)], every_s=0.01))
+                while Unwell.times < 2:
+                    await anyio.sleep(0.01)
+                tasks.cancel_scope.cancel()
+        assert not scope.cancelled_caught
+
+    anyio.run(twice)
+    assert "Nothing could be tidied up: The database is busy" in caplog.text
+
+
+def test_who_may_look_only_is_remembered_by_name(site: Site, visit: Visit) -> None:
+    crowd(site, visit, 1)
+    log_in(visit(site)).get("/researcher/people.csv")
+    (known,) = ExportLog(site.store.database, "command").all()
+    assert (known.by, known.people) == ("dashboard", 1)
