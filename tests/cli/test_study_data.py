@@ -14,7 +14,9 @@ from dialens.cli.study._export import export
 from dialens.cli.study._forget import forget
 from dialens.cli.study._status import status
 from dialens.studies import load_study
-from dialens.studies.store import KEY_VARIABLE, Secrets, Store, WrongKey
+from dialens.studies.store import KEY_VARIABLE, OperationStore, Secrets, Store, WrongKey
+from tests.studies.store.cluster import Cluster
+from tests.studies.store.conftest import KEY, cluster  # noqa: F401
 from tests.studies.store.people import NOON
 from tests.studies.store.test_export import take
 
@@ -76,6 +78,39 @@ def test_export_and_forget(folder: Path) -> None:
     done = run("forget", "A2WORKER", "--worker", "mturk", "--study", folder)
     assert raters[1] in done.stdout
     assert "Exported 0 ratings by 0 participants" in run("export", folder, "-o", target).stdout
+
+
+@pytest.mark.slow
+def test_forget_says_what_postgresql_keeps(
+    cluster: Cluster,  # noqa: F811
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv(KEY_VARIABLE, KEY.to_text())
+    url = cluster.database()
+    with Store.open(url) as store:
+        study = load_study(folder)
+        store.register(study, now=NOON)
+        who = [take(store, study, worker).participant for worker in ("anna", "ben")]
+    said = run("forget", who[0], "--study", folder, "--db", url).stdout
+    assert "hold the bytes of deleted rows until VACUUM FULL: add --vacuum" in said
+    assert "(pg_wal) holds them until it is recycled" in said
+    said = run("forget", who[1], "--study", folder, "--db", url, "--vacuum").stdout
+    assert "The tables were rewritten: their files hold nothing of it." in said
+    assert "(pg_wal)" in said
+    with Store.open(url) as store:
+        assert store.answers_frame(study.hash).is_empty()
+
+
+def test_a_worker_id_is_not_run_as_a_formula(folder: Path) -> None:
+    """Anybody can write one into the address of a study."""
+    study = load_study(folder)
+    with Store.open(f"sqlite:///{folder / 'study.db'}") as store:
+        OperationStore(store, "command").operate(study.hash, {"targets": 3}, now=NOON)
+        take(store, study, '=HYPERLINK("http://evil.example")')
+    run("export", folder, "-o", folder / "e", "--worker-ids", folder.parent / "formulas.csv")
+    ids = pl.read_csv(folder.parent / "formulas.csv")["worker"].to_list()
+    assert sorted(ids) == ['\'=HYPERLINK("http://evil.example")', "A1WORKER", "A2WORKER"]
 
 
 def test_a_lost_key_does_not_lock_answers_away(folder: Path) -> None:

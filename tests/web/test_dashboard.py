@@ -82,6 +82,11 @@ def test_people_are_filtered_sorted_and_downloaded(
     rows = list(csv.DictReader(io.StringIO(got.text)))
     assert [(row["participant"], row["code"]) for row in rows] == people
     assert "attachment" in got.headers["content-disposition"]
+    why = "=HYPERLINK(1)"
+    OperationStore(site.store, "command").exclude(names[0], why, now=site.clock())
+    got = researcher.get("/researcher/people.csv", params={"find": names[0]})
+    (row,) = csv.DictReader(io.StringIO(got.text))
+    assert row["excluded_why"] == f"'{why}"
 
 
 def test_somebody_is_excluded_replaced_and_taken_back(make: Make, visit: Visit) -> None:

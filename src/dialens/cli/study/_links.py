@@ -9,7 +9,7 @@ from typing import Annotated, TextIO
 
 import typer
 
-from dialens.base import DialensError, atomic_file, counted
+from dialens.base import DialensError, atomic_file, counted, sha256_file
 from dialens.cli._options import shown
 from dialens.cli.study._database import (
     DatabaseOption,
@@ -89,7 +89,7 @@ def _invite(study: Path, db: str | None, named: str, url: str | None, output: Pa
     """List whom to invite to a later wave."""
     from dialens.studies import wave_number
     from dialens.studies.recruiters import completion_code, wave_invitations
-    from dialens.studies.store import OperationStore
+    from dialens.studies.store import IDENTITIES_FILE, ExportLog, OperationStore
 
     with recorded_versions(study, db, None, every=False) as (store, records):
         record = records[-1]
@@ -97,7 +97,16 @@ def _invite(study: Path, db: str | None, named: str, url: str | None, output: Pa
         wave = wave_number(running.design, named)
         found = OperationStore(store, "command").returning(record.hash, wave, now=datetime.now(UTC))
         made, unknown = wave_invitations(running, store.secrets, url, found)
-    _give(made, output)
+        _give(made, output)
+        if output is not None:
+            ExportLog(store.database, "command").remember(
+                record.hash,
+                IDENTITIES_FILE,
+                output,
+                sha256=sha256_file(output),
+                people=len(made),
+                now=datetime.now(UTC),
+            )
     more = "more " if made else ""
     alone = (
         f"{counted(unknown, f'{more}person is', f'{more}people are')} known by the browser alone: "

@@ -2,13 +2,14 @@
 
 import os
 import shutil
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
 from dialens.base import DialensError, atomic_folder, sha256_file
 from dialens.studies._files import study_file
-from dialens.studies._study import load_study
+from dialens.studies._study import Study, load_study
 from dialens.studies.backup._contents import (
     DATABASES,
     KEY,
@@ -67,9 +68,10 @@ def back_up(study: Path, url: str, folder: Path, *, now: datetime, with_key: boo
         raise DialensError(f"{folder} exists; a backup is not overwritten. Name another place.")
     file = study_file(study)
     loaded = load_study(file)
-    inside, outside = study_files(loaded, file)
     with atomic_folder(folder, private=True) as scratch:
         copied = _database(url, scratch)
+        needed = [study_files(one, file) for one in (loaded, *_versions(copied, loaded.name))]
+        inside, outside = (sorted(set().union(*names)) for names in zip(*needed, strict=True))
         if with_key:
             secrets = _key(url, copied)
             (scratch / KEY).write_text(secrets.to_text() + "\n", "ascii")
@@ -98,6 +100,16 @@ def back_up(study: Path, url: str, folder: Path, *, now: datetime, with_key: boo
     return Backup(
         folder, size, copied.participants, copied.answers, len(inside), with_key, tuple(outside)
     )
+
+
+def _versions(copied: DatabaseCopy, name: str) -> list[Study]:
+    """All versions that people took: whoever is in one still sees its pictures."""
+    found = []
+    for own, definition, operation in copied.studies:
+        if own == name:
+            with suppress(DialensError, ValueError, KeyError, TypeError):  # of another dialens
+                found.append(Study.from_definition(definition, operation))
+    return found
 
 
 def _database(url: str, scratch: Path) -> DatabaseCopy:

@@ -1,10 +1,11 @@
 """Copies of a study's database, made while people take part, and their way back."""
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from sqlalchemy import URL, text
 
@@ -18,6 +19,8 @@ _PAGES = 256
 _PAUSE_S = 0.005
 _COUNTS = "SELECT (SELECT count(*) FROM participants), (SELECT count(*) FROM answers)"
 _KEY = f"SELECT value FROM settings WHERE name = '{FINGERPRINT}'"
+_STUDIES = "SELECT name, definition, operation FROM studies ORDER BY id"
+_QUERIES = (_COUNTS, _KEY, _STUDIES)
 
 
 @dataclass(frozen=True)
@@ -29,12 +32,21 @@ class DatabaseCopy:
         participants: How many people.
         answers: How many of their answers.
         fingerprint: By which the key of the database is known; none if it never had one.
+        studies: Name, definition and operation of every version of every study.
     """
 
     kind: str
     participants: int
     answers: int
     fingerprint: str | None
+    studies: tuple[tuple[str, str, str], ...]
+
+    @classmethod
+    def of(cls, kind: str, found: Sequence[Sequence[Any]]) -> "DatabaseCopy":
+        """What the queries found."""
+        ((participants, answers),), keys, studies = found
+        key = keys[0][0] if keys else None
+        return cls(kind, participants, answers, key, tuple((*row,) for row in studies))
 
 
 def copy_database(url: str, file: Path) -> DatabaseCopy:
@@ -50,8 +62,7 @@ def copy_database(url: str, file: Path) -> DatabaseCopy:
     place = database_url(url)
     file.chmod(0o600)
     if not _is_sqlite(place):
-        (participants, answers), key = dump(place, file, _COUNTS, _KEY)
-        return DatabaseCopy(POSTGRESQL, participants, answers, key)
+        return DatabaseCopy.of(POSTGRESQL, dump(place, file, _QUERIES))
     source = Path(place.database or "")
     if not source.is_file():
         raise DialensError(f"{source} does not exist. Name the database the study is served from.")
@@ -83,9 +94,8 @@ def looked_into(file: Path) -> DatabaseCopy:
         (verdict,) = reading.execute("PRAGMA integrity_check").fetchone()
         if verdict != "ok":
             raise sqlite3.DatabaseError(verdict)
-        participants, answers = reading.execute(_COUNTS).fetchone()
-        key = reading.execute(_KEY).fetchone()
-    return DatabaseCopy(SQLITE, participants, answers, None if key is None else key[0])
+        found = [reading.execute(query).fetchall() for query in _QUERIES]
+    return DatabaseCopy.of(SQLITE, found)
 
 
 def database_size(database: Database) -> tuple[int, int]:

@@ -3,11 +3,12 @@
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
-from sqlalchemy import URL, Connection, inspect, text
+from sqlalchemy import URL, Connection, Row, inspect, text
 
 from dialens.base import DialensError, first_line
 from dialens.studies.store._postgresql import postgresql_engine
@@ -18,26 +19,18 @@ _VERSIONS = "alembic_version"
 _WAIT_S = 30.0
 
 
-def dump(place: URL, file: Path, counting: str, key: str) -> tuple[tuple[int, int], str | None]:
-    """Copy the tables of a study; gives what two queries find at the very moment of the copy.
-
-    Args:
-        place: Of the database.
-        file: The copy.
-        counting: Gives two numbers.
-        key: Gives one text, or nothing.
-    """
+def dump(place: URL, file: Path, queries: Sequence[str]) -> list[Sequence[Row[Any]]]:
+    """Copy the tables of a study; gives what queries find at the very moment of the copy."""
     _program(DUMP)
     with _connected(place) as connection:
         # pg_dump sees what this transaction sees, until it ends.
         moment = connection.execute(text("SELECT pg_export_snapshot()")).scalar_one()
         schema = connection.execute(text("SELECT current_schema()")).scalar_one()
-        people, answers = connection.execute(text(counting)).one()
-        known = connection.execute(text(key)).scalar_one_or_none()
+        found = [connection.execute(text(query)).all() for query in queries]
         # Ours alone: what else is in the database is none of the study's.
         tables = [f'--table="{schema}"."{name}"' for name in (*metadata.tables, _VERSIONS)]
         _run(DUMP, place, f"--snapshot={moment}", "--format=custom", f"--file={file}", *tables)
-    return (people, answers), known
+    return found
 
 
 def looked_through(file: Path) -> None:

@@ -7,6 +7,7 @@ are computed from answers when somebody completed since the last time, and kept 
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -120,14 +121,11 @@ def _people(connection: Connection, study: Row[Any], running: Study) -> list[Per
         .order_by(sessions.c.id)
     )
     by_person: dict[tuple[int, str], dict[str, list[float]]] = {}
+    decoded = cache(_decoded)  # many people are asked the same, and answer the same
     for session, cell, asked, value in connection.execute(query):
-        given = json.loads(value)
-        if given is None:
-            continue
-        field = Field(**json.loads(asked))
         own = by_person.setdefault((session, cell), {})
-        for slot, rating in instrument(field.instrument).rows(field, given):
-            own.setdefault(str(field.targets[slot].get("agent")), []).append(float(rating))
+        for agent, rating in decoded(asked, value):
+            own.setdefault(agent, []).append(rating)
     return [
         PersonMeans(
             cell,
@@ -137,3 +135,13 @@ def _people(connection: Connection, study: Row[Any], running: Study) -> list[Per
         for (_, cell), own in by_person.items()
         if own
     ]
+
+
+def _decoded(asked: str, value: str) -> tuple[tuple[str, float], ...]:
+    """An answer as ratings of agents; none if nothing was said."""
+    given = json.loads(value)
+    if given is None:
+        return ()
+    field = Field(**json.loads(asked))
+    rows = instrument(field.instrument).rows(field, given)
+    return tuple((str(field.targets[slot].get("agent")), float(rating)) for slot, rating in rows)
