@@ -229,9 +229,13 @@ def test_postgresql_goes_on_in_another_database(
             restore(made.folder, there, url=url)
         assert not there.exists()
     done = restore(made.folder, there, url=other)
-    assert (done.participants, done.answers) == (1, 2)
-    assert done.key is not None
-    assert done.key.read_text().strip() == KEY.to_text()
+    assert (done.participants, done.answers, done.with_key) == (1, 2, True)
+    assert done.key is None  # the environment has it, where a server looks for it
+    monkeypatch.delenv(KEY_VARIABLE)
+    third = restore(made.folder, tmp_path / "third", url=cluster.database())
+    assert third.key is not None
+    assert third.key.read_text().strip() == KEY.to_text()
+    monkeypatch.setenv(KEY_VARIABLE, KEY.to_text())
     with Store.open(other, create=False) as again:
         assert again.worker(came.participant) == "anna"
         again.submit(came.token, given(1), now=NOON)

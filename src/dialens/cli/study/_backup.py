@@ -116,15 +116,14 @@ def restore(
     for name in done.aside:
         print(f"! {name} is what was there before, with everybody in it: delete it in time.")
     _say_outside(done.outside)
-    postgresql = db is not None and not db.startswith("sqlite")
-    if done.key is None:
+    if not done.with_key:
         print("! Without the key worker ids cannot be read, and the study cannot be served.")
         return
-    if postgresql:
+    postgresql = db is not None and not db.startswith("sqlite")
+    if postgresql and done.key is not None:
         print(f"Serve it with its key: export {KEY_VARIABLE}=$(cat {shown(done.key)})")
-    where = f" --db {db.rpartition('@')[2]}" if db is not None and not postgresql else ""
-    where = " --db …" if postgresql else where
-    print(f"Go on with: dialens study serve {shown(done.study)}{where}")
+    where = "" if db is None else " --db …" if postgresql else f" --db {db}"
+    print(f"Go on with: dialens study serve {shown(done.study.parent)}{where}")
 
 
 def _say_outside(files: tuple[str, ...]) -> None:

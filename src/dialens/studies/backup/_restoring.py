@@ -41,7 +41,8 @@ class Restored:
         answers: How many answers of theirs.
         files: How many files were put in place.
         aside: Files that were there before, under their new names.
-        key: The file with the key; none if there is none.
+        key: The file with the key; none if there is none, or the environment has it.
+        with_key: Whether worker ids can be read.
         outside: Files of the study that the backup does not hold.
     """
 
@@ -51,6 +52,7 @@ class Restored:
     files: int
     aside: tuple[str, ...]
     key: Path | None
+    with_key: bool
     outside: tuple[str, ...]
 
 
@@ -95,7 +97,10 @@ def restore(
     for name in contents.files:
         if name.startswith(f"{STUDY}/"):
             wanted[study / name.removeprefix(f"{STUDY}/")] = folder / name
-    taken = _in_the_way(wanted, beside, secrets)
+    written = secrets
+    if database is None and secrets == Secrets.from_environment(os.environ):
+        written = None  # it is where a server looks for it
+    taken = _in_the_way(wanted, beside, written)
     if taken and not force:
         raise DialensError(
             f"{listed([str(one) for one in taken[:3]])} {'is' if len(taken) == 1 else 'are'} in "
@@ -105,7 +110,7 @@ def restore(
     address = str(url) if database is None else f"sqlite:///{database}"
     if database is None:
         put_postgresql(copy, address, replace=force)
-    aside = _put(wanted, taken, beside, secrets)
+    aside = _put(wanted, taken, beside, written)
     people, answers = _counted(address, secrets)
     return Restored(
         study / contents.file,
@@ -113,7 +118,8 @@ def restore(
         answers,
         len(wanted),
         aside,
-        None if secrets is None else beside,
+        None if written is None else beside,
+        secrets is not None,
         tuple(contents.outside),
     )
 
@@ -184,6 +190,8 @@ def _put(
             end_log(one)
     with ExitStack() as stack:
         for target, source in wanted.items():
+            if _same(target, source):
+                continue
             scratch = stack.enter_context(atomic_file(target))
             if target.suffix == ".db":
                 scratch.chmod(0o600)

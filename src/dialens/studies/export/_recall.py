@@ -154,7 +154,7 @@ def _from_csv(file: Path, who: str) -> int:
 def _from_corpus(folder: Path, who: str) -> int:
     """A corpus is checked by its manifest, and so written again as a whole."""
     corpus = Corpus.open(folder)
-    parts = [getattr(corpus, name).collect() for name in ("turns", "ratings", "references")]
+    parts = [one.collect() for one in (corpus.turns, corpus.ratings, corpus.references)]
     kept = [_without(part, who) for part in parts]
     gone = sum(part.height for part in parts) - sum(part.height for part in kept)
     if gone:
