@@ -196,8 +196,11 @@ def test_other_files_are_no_database(here: Path, tmp_path: Path, content: bytes)
 def test_what_a_study_needs_to_go_on(here: Path, tmp_path: Path) -> None:
     (here / "pictures").mkdir()
     (here / "pictures" / "cup.png").write_bytes(b"\x89PNG\r\n\x1a\n")
-    entry = {"id": "a", "responses": {"x": "Tea.", "y": "Milk."}}
-    entry |= {"media": [{"file": "pictures/cup.png", "alt": "A cup"}]}
+    entry = {
+        "id": "a",
+        "responses": {"x": "Tea.", "y": "Milk."},
+        "media": [{"file": "pictures/cup.png", "alt": "A cup"}],
+    }
     (here / "items.jsonl").write_text(json.dumps(entry) + "\n")
     (here / "judges.yaml").write_text("judges: {}\n")
     (here / "notes.txt").write_text("of somebody's own")

@@ -30,7 +30,7 @@ def test_the_first_example_is_a_whole_study(blocks: list[dict[str, Any]]) -> Non
 
 
 def test_the_others_are_parts_of_one(blocks: list[dict[str, Any]]) -> None:
-    assert len(blocks) == 12
+    assert len(blocks) == 13
     plain = blocks[0] | {"instructions": {"text": "Judge."}}
     for part in blocks[1:]:
         Design.model_validate(plain | part)

@@ -88,9 +88,9 @@ def export(
             hand_over=write_export_handover,
             judges=judged_ledger(study),
         )
-        log, people = ExportLog(store.database, "command"), done.participants
+        log, newest = ExportLog(store.database, "command"), records[-1].hash
         now = datetime.now(UTC)
-        remember_folder(log, records[-1].hash, TABLES, output, people=people, now=now)
+        remember_folder(log, newest, TABLES, output, people=done.participants, now=now)
         ids = "" if worker_ids is None else _write_ids(store, records, worker_ids)
     numbers = [record.version for record in records]
     of = f" of versions {listed(numbers)}" if len(numbers) > 1 else ""

@@ -13,6 +13,8 @@ _A_DAY = timedelta(days=1)
 
 
 def _term(value: object) -> object:
+    if isinstance(value, date) and not isinstance(value, datetime):
+        return value.isoformat()
     if value is None or (isinstance(value, str) and _parsed(value) is not None):
         return value
     raise ValueError(
