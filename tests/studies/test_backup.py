@@ -57,7 +57,7 @@ def test_a_live_study_is_copied_whole_and_goes_on_elsewhere(here: Path, tmp_path
         plain.execute("SELECT count(*) FROM answers")
     assert (made.participants, made.answers, made.with_key) == (1, 2, True)
     modes = {stat.S_IMODE(path.stat().st_mode) for path in made.folder.rglob("*")}
-    assert modes <= {0o600, 0o755}
+    assert modes == {0o600, 0o700}
     assert stat.S_IMODE(made.folder.stat().st_mode) == 0o700
     shutil.rmtree(here)
     there = tmp_path / "there"

@@ -20,7 +20,7 @@ from dialens.web import Site, study_app
 from dialens.web._housekeeping import Housekeeper, keep_house
 from tests.studies.store.people import NOON
 from tests.web.conftest import Make, Visit, log_in, tea
-from tests.web.test_dashboard import crowd
+from tests.web.test_dashboard import crowd, ticket
 from tests.web.test_gates import withdraw
 
 DAY = timedelta(days=1)
@@ -143,6 +143,17 @@ def test_trouble_with_the_database_does_not_end_it(
     with caplog.at_level("INFO", logger="dialens"):
         anyio.run(work)
     assert site.store.answers_frame(site.study.hash).is_empty()
+
+
+def test_retention_is_set_on_the_dashboard(site: Site, researcher: TestClient | Client) -> None:
+    form = {"ticket": ticket(researcher, "/researcher/settings")}
+    odd = researcher.post("/researcher/settings", data=form | {"retention.worker_ids": "soon"})
+    assert odd.status_code == 409
+    assert "takes a number of days" in odd.text
+    researcher.post("/researcher/settings", data=form | {"retention.worker_ids": "90 days"})
+    assert site.running.now().design.retention.worker_ids == "90 days"
+    researcher.post("/researcher/settings", data=form | {"retention.worker_ids": ""})
+    assert site.running.now().design.retention.worker_ids is None
 
 
 def test_who_may_look_only_is_remembered_by_name(site: Site, visit: Visit) -> None:

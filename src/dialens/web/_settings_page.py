@@ -53,6 +53,11 @@ _LIMITS = (
         "From the first screen to the last.",
     ),
 )
+_UNTIL = "So long after somebody was there last (90 days), or until a day (2027-12-31)"
+_TERMS = (
+    ("retention.worker_ids", "Keep worker ids", f"{_UNTIL}; for ever if empty."),
+    ("retention.answers", "Keep answers", f"{_UNTIL}, then everything about a person goes."),
+)
 _WORDS = (
     ("completion.title", "Heading of the last page", False),
     ("completion.message", "Closing words", True),
@@ -101,6 +106,10 @@ def setting_fields(study: Study) -> tuple[SettingField, ...]:
     made += [
         SettingField(name, label, help_, _text(values[name]), float)
         for name, label, help_ in _LIMITS
+    ]
+    made += [
+        SettingField(name, label, help_, _text(values.get(name)), str)
+        for name, label, help_ in _TERMS
     ]
     made += [
         SettingField(name, label, _USUAL, _text(values[name]), str, long)

@@ -82,6 +82,8 @@ def back_up(study: Path, url: str, folder: Path, *, now: datetime, with_key: boo
                 copy_sqlite(file.parent / name, target)
             else:
                 shutil.copyfile(file.parent / name, target)
+        for one in scratch.rglob("*"):
+            one.chmod(0o700 if one.is_dir() else 0o600)
         written = sorted(one for one in scratch.rglob("*") if one.is_file())
         hashes = {one.relative_to(scratch).as_posix(): sha256_file(one) for one in written}
         size = sum(one.stat().st_size for one in written)

@@ -1,7 +1,7 @@
 """From the database to files that others can work with: tidy tables, codebook, data card.
 
 Nothing of a worker's id leaves the database. Participants go by their pseudonyms, by which they
-can be forgotten (`Store.forget`); exports made before that have to be made again.
+can be forgotten (`Store.forget`), and taken out of exports made before that (`recall`).
 """
 
 import json

@@ -344,9 +344,8 @@ class Store:
     def forget(self, participant: str, *, patience_s: float = _PATIENCE_S) -> Forgotten:
         """Delete a person: everything that belongs to a pseudonym, in every table.
 
-        SQLite overwrites the bytes, unless somebody reads at the moment. PostgreSQL needs a vacuum
-        for that (`Database.vacuum`); its archives and any backup or export that was made earlier
-        have to be dealt with by hand.
+        SQLite overwrites the bytes, unless somebody reads at the moment; PostgreSQL needs a vacuum
+        (`Database.vacuum`). Exports are marked, for `dialens.studies.export.recall`.
 
         Args:
             participant: The pseudonym.
