@@ -15,6 +15,7 @@ import httpx
 from dialens.agents._agent import AgentError, AgentSpec, Message, Parameters, Reply, Wish
 from dialens.agents._pieces import tidy, whole, without_thought
 from dialens.agents._settings import Named, read_settings
+from dialens.agents.kinds._bounded_http import bounded_client
 from dialens.agents.kinds._messages import LEAST_TURNS, left_out_note, oldest
 from dialens.agents.kinds._openai_address import endpoint_of, key_of
 from dialens.agents.kinds._openai_connection import Connection
@@ -316,7 +317,7 @@ def open_agent(
         tokens=settings.tokens_per_minute,
     )
     named = Named.of(spec, EndpointSettings, system=spec.target)
-    client = httpx.Client(limits=httpx.Limits(max_connections=None, max_keepalive_connections=20))
+    client = bounded_client(httpx.Limits(max_connections=None, max_keepalive_connections=20))
     agent = EndpointAgent(
         named.system,
         named.name,

@@ -1,5 +1,6 @@
 """The protocol of chat completions: what is sent, and what comes back."""
 
+import codecs
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -23,6 +24,14 @@ class Usage(msgspec.Struct):
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
     prompt_tokens_details: Any = None
+
+    def believed(self) -> "Usage":
+        """The same without counts that cannot be: a negative one would make others cheaper."""
+        read, written = (
+            None if count is None or count < 0 else count
+            for count in (self.prompt_tokens, self.completion_tokens)
+        )
+        return Usage(read, written, self.prompt_tokens_details)
 
     @property
     def cached(self) -> int | None:
@@ -103,6 +112,7 @@ class ResponseInfo:
     model: str = ""
     thought: list[str] = field(default_factory=list)
     called: dict[int, dict[str, str]] = field(default_factory=dict)
+    whose: str = "the endpoint"
 
     @property
     def calls(self) -> tuple[ToolCall, ...]:
@@ -140,7 +150,8 @@ class ResponseInfo:
 
     def hear(self, answer: _Answer) -> None:
         """Keep what a whole answer, or a piece of one, says of itself."""
-        self.usage = answer.usage or self.usage
+        if answer.usage is not None:
+            self.usage = answer.usage.believed()
         if answer.system_fingerprint:
             self.fingerprint = str(answer.system_fingerprint)
         if isinstance(answer.model, str):
@@ -226,11 +237,11 @@ def request_body(
 
 def read_answer(raw: bytes, info: ResponseInfo) -> Iterator[str]:
     """The text of an answer that came in one piece."""
-    answer = _decoded(raw)
+    answer = _decoded(raw.removeprefix(codecs.BOM_UTF8), info)
     first = answer.choices[0] if answer.choices else _Choice()
     said = first.message
     if said is None:
-        raise malformed("it holds no message")
+        raise malformed("it holds no message", info.whose)
     info.hear(answer)
     info.finished = first.finish_reason or "stop"
     info.declined = info.finished == "content_filter" or bool(said.refusal and not said.content)
@@ -259,7 +270,7 @@ def read_stream(chunks: Iterable[bytes], info: ResponseInfo) -> Iterator[str]:
     off.
     """
     begun = False
-    for line in _lines(chunks):
+    for line in _lines(chunks, info):
         if not line.startswith(b"data:"):
             continue  # comments that keep the connection alive, names and ids of events
         begun = True
@@ -269,7 +280,7 @@ def read_stream(chunks: Iterable[bytes], info: ResponseInfo) -> Iterator[str]:
             return
         if not data:
             continue
-        answer = _decoded(data)
+        answer = _decoded(data, info)
         info.hear(answer)
         for choice in answer.choices[:1]:
             info.finished = choice.finish_reason or info.finished
@@ -284,31 +295,32 @@ def read_stream(chunks: Iterable[bytes], info: ResponseInfo) -> Iterator[str]:
     if info.finished:
         return
     if begun:
-        words = "The answer was cut off: the connection ended before it did."
+        words = f"The answer of {info.whose} was cut off: the connection ended before it did."
         raise AttemptFailed(AgentError(words, "unreachable"), again=True)
-    raise malformed("it was cut off: the stream ended before the answer did")
+    raise malformed("it was cut off: the stream ended before the answer did", info.whose)
 
 
-def _lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
+def _lines(chunks: Iterable[bytes], info: ResponseInfo) -> Iterator[bytes]:
     """Lines of a stream; by bytes, because text may hold what else counts as the end of a line."""
     rest = b""
     for chunk in chunks:
         *lines, rest = (rest + chunk).split(b"\n")
         yield from (line.rstrip(b"\r") for line in lines)
         if len(rest) > _LONGEST_LINE:
-            raise malformed(f"a line of it is longer than {_LONGEST_LINE:,} bytes")
+            raise malformed(f"a line of it is longer than {_LONGEST_LINE:,} bytes", info.whose)
     if rest:
         yield rest
 
 
-def _decoded(raw: bytes) -> _Answer:
+def _decoded(raw: bytes, info: ResponseInfo) -> _Answer:
     try:
         answer = _DECODER.decode(raw)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         shown = raw[:60].decode(errors="replace")
-        raise malformed(f"it is not the JSON of a chat completion; seen: {shown!r}") from error
+        why = f"it is not the JSON of a chat completion; seen: {shown!r}"
+        raise malformed(why, info.whose) from error
     if answer.error:
         said = explained({"error": answer.error})
-        error_ = AgentError(f"The endpoint broke off with an error: {said}.", "failed")
+        error_ = AgentError(f"{info.whose} broke off with an error: {said}.", "failed")
         raise AttemptFailed(error_, again=True)
     return answer
