@@ -25,7 +25,7 @@ JSON = OK + b"Content-Type: application/json\r\nConnection: close\r\n"
 EVENTS = OK + b"Content-Type: text/event-stream\r\nConnection: close\r\n"
 CHUNKED = b"Transfer-Encoding: chunked\r\n\r\n"
 BEGINNING = b'{"choices": [{"message": {"content": "'
-LARGE = 256 << 20
+LARGE = 128 << 20
 FILL = b"a" * 65536
 
 
@@ -58,7 +58,7 @@ def dripped(raw: bytes) -> Iterator[bytes]:
 
 @cache
 def bomb(packing: str) -> bytes:
-    """A quarter of a gigabyte of white space in an answer, packed."""
+    """128 MiB of white space in an answer, packed."""
     if packing == "zstd":
         maker = zstandard.ZstdCompressor().compressobj()
         pieces = [maker.compress(FILL.replace(b"a", b" ")) for _ in range(LARGE // len(FILL))]

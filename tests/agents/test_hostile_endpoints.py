@@ -1,4 +1,4 @@
-"""Endpoints that are broken, or mean harm: bounded in time and memory, told in words, and survived."""
+"""Endpoints that are broken, or mean harm: bounded in time and memory, told in words."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 
-from dialens.agents import AgentSpec
+from dialens.agents import AgentError, AgentSpec, Message
+from dialens.agents.kinds._openai_endpoint import open_agent
 from dialens.agents.talks import CollectionPlan, collect
 from dialens.corpus import Corpus
-from tests.agents.hostile import GOOD, WAYS, HostileServer
+from tests.agents.hostile import GOOD, WAYS, HostileServer, bomb
 
 _ASKS = """
 import json, resource, sys, time
@@ -29,7 +30,7 @@ def taken():
 
 
 def asked(model, stream):
-    settings = {"endpoint": url, "attempts": 1, "read_timeout": 0.8, "total_timeout": 1.5}
+    settings = {"endpoint": url, "attempts": 1, "read_timeout": 0.5, "total_timeout": 0.8}
     agent = open_agent(AgentSpec("openai", model, parameters=settings), environment={})
     said = [Message("partner", "Hi")]
     try:
@@ -53,6 +54,8 @@ for way in ways:
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[HostileServer]:
+    for packing in ("gzip", "deflate", "zstd"):
+        bomb(packing)  # made before anybody waits for it
     with HostileServer() as served:
         yield served
 
@@ -67,6 +70,7 @@ def asked(server: HostileServer) -> dict[tuple[str, bool], list[Any]]:
     return {(way, stream): rest for way, stream, *rest in rows}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 def test_no_answer_takes_the_time_or_the_memory(
     asked: dict[tuple[str, bool], list[Any]], way: str
@@ -74,11 +78,12 @@ def test_no_answer_takes_the_time_or_the_memory(
     for stream in (True, False):
         kind, said, seconds, grown = asked[way, stream]
         assert kind in ("malformed", "too_long", "timeout", "unreachable", "refused", "failed")
-        assert seconds < 8, said  # 1.5 s in all, 5 s for an explanation; the rest is this machine
+        assert seconds < 8, said  # 0.8 s in all; the rest is a busy machine
         assert grown < 96, said  # MiB; an endless body once took 3.5 GB
         assert way in said[0] or "127.0.0.1" in said[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", GOOD)
 def test_odd_but_honest_answers_are_read(
     asked: dict[tuple[str, bool], list[Any]], way: str
@@ -91,6 +96,7 @@ def test_odd_but_honest_answers_are_read(
         assert (kind, said) == ("", ["Hi there.", None if way == "negative" else 5])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("way", "kind", "words"),
     [
@@ -121,9 +127,6 @@ def test_no_key_goes_where_a_redirect_leads(status: int) -> None:
         "KEY_OF_TESTS": "sk-test-0123456789abcdef",
         "DIALENS_ALLOW": "KEY_OF_TESTS@127.0.0.1",
     }
-    from dialens.agents import AgentError, Message
-    from dialens.agents.kinds._openai_endpoint import open_agent
-
     with HostileServer() as other, HostileServer() as server:
         to = f"HTTP/1.1 {status} Moved\r\nLocation: {other.url}/chat/completions\r\n".encode()
         server.own["moved"] = lambda: [to + b"Content-Length: 0\r\nConnection: close\r\n\r\n"]
@@ -137,6 +140,7 @@ def test_no_key_goes_where_a_redirect_leads(status: int) -> None:
         assert other.requests == []
 
 
+@pytest.mark.slow
 def test_nothing_is_lost_when_every_third_answer_is_hostile(tmp_path: Path) -> None:
     third = ("endless-text", "gzip-bomb", "nested", "gone", "drip-body", "endless-500", "nan")
     (tmp_path / "user.txt").write_text("Hello.\nReally?\nAnd then?\nGood.\n")
@@ -147,18 +151,16 @@ def test_nothing_is_lost_when_every_third_answer_is_hostile(tmp_path: Path) -> N
         plan = CollectionPlan(
             (AgentSpec("openai", "third", parameters=settings),),
             (AgentSpec("script", str(tmp_path / "user.txt")),),
-            turns=6,
+            turns=4,
             dialogues=20,
         )
         runs = 0
-        heard: set[str] = set()
         while True:
             runs += 1
             before = set(_whole(tmp_path / "talks"))
             done = collect(plan, tmp_path / "talks", workers=4)
             now = _whole(tmp_path / "talks")
             assert before <= set(now)  # what was whole stays whole
-            heard |= {text for texts in now.values() for text in texts}
             if not done.failures:
                 break
             rows = (tmp_path / "talks" / "failures.jsonl").read_text().splitlines()
@@ -167,7 +169,7 @@ def test_nothing_is_lost_when_every_third_answer_is_hostile(tmp_path: Path) -> N
         talks = _whole(tmp_path / "talks")
         assert len(talks) == 20
         own = [text for texts in talks.values() for text in texts if text.startswith("This is")]
-        assert len(own) == len(set(own)) == 20 * 3 - 20 * (len(own) == 40)
+        assert len(own) == len(set(own)) == 20 * 2
         assert set(own) <= set(server.said)
         # Every answer that was given, in dialogues that failed too, stands in the journal.
         journal = (tmp_path / "talks" / "collected.jsonl").read_text()

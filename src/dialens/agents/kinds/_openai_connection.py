@@ -4,21 +4,26 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import unquote, urlsplit
+from urllib.request import getproxies
 
 import httpx
 
 from dialens.agents._agent import AgentError
+from dialens.agents._keys import refuse_key
 from dialens.agents.kinds._bounded_http import NotUnpacked, timeouts, unpacked
 from dialens.agents.kinds._openai_address import (
     completions_of,
     endpoint_of,
     key_header,
     key_of,
+    key_variable_of,
 )
 from dialens.agents.kinds._openai_errors import AttemptFailed, malformed, refused
-from dialens.agents.kinds._openai_extras import header_values, secrets_in
-from dialens.agents.kinds._openai_settings import EndpointSettings
+from dialens.agents.kinds._openai_extras import header_values, secrets_in, variables_in
+from dialens.agents.kinds._openai_settings import KEY_VARIABLE, URL_VARIABLE, EndpointSettings
 from dialens.agents.kinds._openai_wire import ResponseInfo, read_answer, read_stream
+from dialens.base import know_secret
 
 _EXPLAINED = 1 << 16
 """Bytes that are read of an explanation."""
@@ -55,6 +60,12 @@ class Connection:
         """The address."""
         return endpoint_of(self.settings, self.environment)
 
+    @property
+    def variables(self) -> list[str]:
+        """Environment variables whose values are sent."""
+        key = [key_variable_of(self.settings)] if key_of(self.settings, self.environment) else []
+        return [*key, *variables_in(self.headers)]
+
     def request(
         self,
         body: dict[str, Any],
@@ -69,6 +80,8 @@ class Connection:
         headers = httpx.Headers(header_values(self.headers, self.environment))
         headers.update(key_header(self.settings, endpoint, key))
         secrets = [*([key] if key else []), *secrets_in(self.headers, self.environment)]
+        for secret in (*secrets, *proxy_secrets()):
+            know_secret(secret)
         host = httpx.URL(endpoint).host
         info.whose = f"{self.model} at {host}"
         waits = timeouts(
@@ -139,3 +152,28 @@ def _beginning(response: httpx.Response) -> bytes:
     except (httpx.TransportError, NotUnpacked):
         pass
     return said
+
+
+def proxy_secrets() -> list[str]:
+    """Passwords in the addresses of proxies that the environment names."""
+    found = (urlsplit(address).password for address in getproxies().values())
+    return [unquote(password) for password in found if password]
+
+
+def refuse_unasked(
+    settings: EndpointSettings,
+    endpoint: str,
+    headers: Mapping[str, str],
+    environment: Mapping[str, str],
+) -> None:
+    """Refuse variables that a file would send where the user did not say they may go.
+
+    OpenAI's own may go to the address of `OPENAI_BASE_URL`: both are the user's.
+    """
+    url = httpx.URL(endpoint)
+    key = [key_variable_of(settings)] if key_of(settings, environment) else []
+    usual = environment.get(URL_VARIABLE, "").strip()
+    for variable in [*key, *variables_in(headers)]:
+        if variable == KEY_VARIABLE and usual and httpx.URL(usual).host == url.host:
+            continue
+        refuse_key(variable, url.host, environment, encrypted=url.scheme == "https")

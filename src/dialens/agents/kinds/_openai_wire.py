@@ -14,6 +14,7 @@ from dialens.agents.kinds._openai_address import takes_new_names
 from dialens.agents.kinds._openai_errors import AttemptFailed, explained, malformed
 from dialens.agents.kinds._openai_settings import EndpointSettings, stop_words
 from dialens.agents.kinds._tools import ToolCall
+from dialens.base import without_secrets
 
 _LONGEST_LINE = 1 << 20
 
@@ -118,7 +119,7 @@ class ResponseInfo:
     def calls(self) -> tuple[ToolCall, ...]:
         """Calls of tools, in the order in which the model made them."""
         return tuple(
-            ToolCall(one["id"], one["name"], one["arguments"])
+            ToolCall(*map(without_secrets, (one["id"], one["name"], one["arguments"])))
             for _, one in sorted(self.called.items())
             if one["name"]
         )

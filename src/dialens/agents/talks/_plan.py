@@ -136,7 +136,8 @@ def simulated_users(places: Iterable[str], by: AgentSpec) -> tuple[AgentSpec, ..
 parameters={'by': 'openai:m', 'top_p': 0.9}),)
     """
     return tuple(
-        AgentSpec(USER, place, parameters={"by": str(by), **by.parameters}) for place in places
+        AgentSpec(USER, place, parameters={"by": str(by), **by.parameters}, typed=by.typed)
+        for place in places
     )
 
 

@@ -19,6 +19,7 @@ from dialens.agents.talks import (
 )
 from dialens.agents.talks import collect as collect_talks
 from dialens.base import DialensError, progress
+from dialens.cli._keys import Allow, allow, say_keys
 from dialens.cli._options import Force, shown, told_if_stopped
 from dialens.cli.agents._collect_words import show_done, show_failures, show_plan
 from dialens.cli.agents._options import Settings, agents_extra, with_settings
@@ -134,6 +135,7 @@ def collect(
         bool, typer.Option("--fresh", help="Delete what an earlier run collected in the folder.")
     ] = False,
     force: Force = False,
+    allowed: Allow = None,
 ) -> None:
     """Let agents talk with each other, or with you, and keep what they say as a corpus.
 
@@ -158,6 +160,7 @@ def collect(
       dialens agents collect plan.yaml -o talks --workers 8 --max-cost 2.50
       dialens score talks -o out
     """
+    allow(allowed)
     options = {
         "--agent": agents,
         "--partner": partners,
@@ -293,6 +296,7 @@ def _collect(
             force=force,
             keep_partial=keep_partial,
             advance=advance,
+            begin=lambda opened: say_keys(one.agent for one in opened.models),
         )
 
 

@@ -20,6 +20,7 @@ from dialens.agents.talks import (
     so_far,
 )
 from dialens.base import Budget, Spent, counted, duration, exceeded
+from dialens.cli._keys import say_keys
 from dialens.cli._options import shown
 from dialens.cli._terminal import plain_console, plain_table
 from dialens.cli.agents._pilot import show_planned
@@ -44,6 +45,7 @@ def show_plan(plan: CollectionPlan, target: Path | None, pilot: Path | None) -> 
             print(f"{counted(there, 'dialogue is', 'dialogues are')} there already, {left:,} left.")
         if uses:
             _show_uses(uses)
+        say_keys(one.agent for one in opened.models)
         _show_budget(plan.budget, uses, spent)
         show_planned(plan, opened, pilot or collected)
         print("Nobody was asked.")
