@@ -11,10 +11,12 @@ from pathlib import Path
 from urllib.parse import quote
 
 import pytest
+from typer.testing import CliRunner
 
 from dialens.agents import AgentSpec, make_agent
 from dialens.agents._keys import belongs
 from dialens.base import DialensError
+from dialens.cli._app import app
 from tests.agents.hostile import HostileServer, refusal, reply, whole
 
 KEY = "kx-4fQ81zLm0TtY77bCwq9"
@@ -40,6 +42,22 @@ SECRETS = (KEY, KEY[:14], TOKEN, TOKEN[:12], CODED[8:24], PROXY)
 
 
 def run(*arguments: str, folder: Path, **environment: str) -> tuple[int, str, str]:
+    """Run a command in this process; gives its status, what it printed, and what it refused."""
+    known = {"COLUMNS": "300", "DIALENS_ALLOW": "", **environment}
+    with pytest.MonkeyPatch.context() as patched:
+        patched.chdir(folder)
+        for name, value in known.items():
+            patched.setenv(name, value)
+        ran = CliRunner().invoke(app, arguments)
+    if isinstance(ran.exception, DialensError):
+        return 2, ran.output, str(ran.exception)
+    if ran.exception and not isinstance(ran.exception, SystemExit):
+        raise ran.exception
+    return ran.exit_code, ran.output, ""
+
+
+def run_alone(*arguments: str, folder: Path, **environment: str) -> tuple[int, str, str]:
+    """The same in a process of its own, with what it writes to both streams."""
     program = [sys.executable, "-m", "dialens", *arguments]
     known = {**os.environ, "COLUMNS": "300", **environment}
     ran = subprocess.run(
@@ -65,14 +83,14 @@ def test_a_quoted_key_stands_in_nothing_that_is_written(tmp_path: Path) -> None:
         server.own.update({name: (lambda said=said: said) for name, said in QUOTES.items()})
         gateway = json.dumps({"X-Gateway": "env:GATEWAY"})
         plan(tmp_path, server.url, list(QUOTES), key_variable="MY_KEY", headers=gateway)
-        status, out, err = run(
+        status, out, err = run_alone(
             "agents", "collect", "plan.yaml", "-o", "talks", "--keep-partial",
             "--allow", "MY_KEY@127.0.0.1", "--allow", "GATEWAY@127.0.0.1",
             folder=tmp_path, MY_KEY=KEY, GATEWAY=TOKEN,
             http_proxy="", HTTPS_PROXY=f"http://me:{PROXY}@127.0.0.1:9",
         )  # fmt: skip
         assert status == 1, err
-        assert len(server.requests) == 2 * len(QUOTES)
+        assert len(server.requests) >= 2 * len(QUOTES) - 1  # who refuses a key is asked once
         assert all(KEY.encode() in one and TOKEN.encode() in one for one in server.requests)
     assert "Keys: GATEWAY goes to 127.0.0.1; MY_KEY goes to 127.0.0.1." in out
     written = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
