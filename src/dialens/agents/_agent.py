@@ -220,6 +220,7 @@ class AgentSpec:
         function: What answers, where it was given in Python and not by its name (`agent_of`).
         typed: Whether the user wrote it here and now, on the command line, and no file did: it may
             then name a key for any host.
+        common: Settings that it shares with all agents of its plan: they make no name.
     """
 
     kind: str
@@ -229,6 +230,7 @@ class AgentSpec:
     parameters: Parameters = field(default_factory=dict)
     function: Callable[..., Any] | None = field(default=None, repr=False)
     typed: bool = field(default=False, repr=False, compare=False)
+    common: frozenset[str] = field(default=frozenset(), repr=False, compare=False)
 
     def __str__(self) -> str:
         """As it is written on the command line, without parameters."""

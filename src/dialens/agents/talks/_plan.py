@@ -127,6 +127,21 @@ def varied(spec: AgentSpec, values: Mapping[str, Values]) -> list[AgentSpec]:
     return made
 
 
+def named_apart(specs: Sequence[AgentSpec]) -> tuple[AgentSpec, ...]:
+    """Agents that are not called by settings which all of them share.
+
+    Examples:
+        >>> specs = [AgentSpec("openai", m, parameters={"max_tokens": 9}) for m in ("a", "b")]
+        >>> [sorted(one.common) for one in named_apart(specs)]
+        [['max_tokens'], ['max_tokens']]
+    """
+    if len(specs) < 2:
+        return tuple(specs)
+    settings = [set(spec.parameters.items()) for spec in specs]
+    common = frozenset(name for name, _ in set.intersection(*settings))
+    return tuple(replace(spec, common=common) for spec in specs)
+
+
 def simulated_users(places: Iterable[str], by: AgentSpec) -> tuple[AgentSpec, ...]:
     """Partners that a language model plays: one for each pack or file of scenarios.
 

@@ -12,6 +12,7 @@ from dialens.agents.talks import (
     Collected,
     CollectionPlan,
     Partners,
+    named_apart,
     read_contexts,
     read_openings,
     simulated_users,
@@ -262,7 +263,7 @@ def _plan(
         if partners:
             whom = tuple(parse_agent(text) for text in partners)
     return CollectionPlan(
-        agents=tuple(specs),
+        agents=named_apart(specs),
         partners=whom,
         openings=None if openings is None else read_openings(openings),
         turns=usual.turns if turns is None else turns,

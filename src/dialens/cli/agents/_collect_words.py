@@ -143,6 +143,13 @@ def show_done(done: Collected) -> None:
                 f"{counted(usage.replies, 'reply', 'replies')}; these are marked (`finish`). Raise "
                 "max_tokens, or ask for shorter answers."
             )
+        if usage.beyond:
+            print(
+                f"! {label} wrote more tokens than its max_tokens allows in {usage.beyond:,} of "
+                f"{counted(usage.replies, 'reply', 'replies')}, up to {usage.longest:,}: its "
+                "endpoint does not keep to it, so that a reply can cost more than was set aside "
+                "for it, and a budget can be passed by the replies that were under way."
+            )
         if usage.notes:
             most = max(usage.notes, key=lambda note: usage.notes[note])
             print(
