@@ -145,7 +145,7 @@ def test_nothing_is_lost_when_every_third_answer_is_hostile(tmp_path: Path) -> N
     third = ("endless-text", "gzip-bomb", "nested", "gone", "drip-body", "endless-500", "nan")
     (tmp_path / "user.txt").write_text("Hello.\nReally?\nAnd then?\nGood.\n")
     with HostileServer(third) as server:
-        settings = {
+        settings: dict[str, str | float | int | bool] = {
             "endpoint": server.url, "attempts": 1, "read_timeout": 0.5, "total_timeout": 1.0,
         }  # fmt: skip
         plan = CollectionPlan(

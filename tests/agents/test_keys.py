@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from urllib.parse import quote
 
@@ -80,7 +81,7 @@ def plan(folder: Path, url: str, models: list[str], **settings: object) -> Path:
 
 def test_a_quoted_key_stands_in_nothing_that_is_written(tmp_path: Path) -> None:
     with HostileServer() as server:
-        server.own.update({name: (lambda said=said: said) for name, said in QUOTES.items()})
+        server.own.update({name: partial(list, said) for name, said in QUOTES.items()})
         gateway = json.dumps({"X-Gateway": "env:GATEWAY"})
         plan(tmp_path, server.url, list(QUOTES), key_variable="MY_KEY", headers=gateway)
         status, out, err = run_alone(

@@ -43,7 +43,7 @@ def test_an_endpoint_that_ignores_max_tokens_passes_a_budget_once_and_is_told(
     endpoint: Endpoint,
 ) -> None:
     """Forty words where five are allowed; each costs one, and 30 are to be spent."""
-    settings = {
+    settings: dict[str, str | float | int | bool] = {
         "endpoint": endpoint.url,
         "max_tokens": 5,
         "price_in": 0.0,

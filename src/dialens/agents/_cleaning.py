@@ -75,7 +75,14 @@ def streamed(
     ended: list[object] = []
 
     def heard() -> Generator[str, None, None]:
-        ended.append((yield from agent.stream(history, seed=seed)))
+        pieces = agent.stream(history, seed=seed)
+        while True:
+            try:
+                piece = next(pieces)
+            except StopIteration as end:
+                ended.append(end.value)
+                return
+            yield piece
 
     for piece in clean_pieces(heard(), []):
         written.append(piece)
