@@ -108,6 +108,14 @@ WAYS: dict[str, Callable[[], Iterable[bytes]]] = {
         event({"tool_calls": [{"index": 0, "function": {"name": "f", "arguments": "x" * 50}}]})
         * 100,
     ),
+    "endless-new-calls": lambda: endless(
+        EVENTS + b"\r\n",
+        event({"tool_calls": [{"function": {"name": "f"}, "id": i} for i in ("x", "y")]}) * 9,
+    ),
+    "endless-name": lambda: endless(
+        EVENTS + b"\r\n",
+        *(event({"tool_calls": [{"index": 0, "function": {"name": n}}]}) for n in ("f", "g")),
+    ),
     "endless-words": lambda: endless(EVENTS + b"\r\n", event({"content": "word "}) * 100),
     "endless-line": lambda: endless(EVENTS + b"\r\ndata: ", FILL),
     "endless-400": lambda: endless(refusal(400) + b"\r\n", FILL),

@@ -17,20 +17,29 @@ from dialens.agents.talks import CollectionPlan, collect
 from dialens.corpus import Corpus
 from tests.agents.hostile import GOOD, WAYS, HostileServer, bomb
 
-_ASKS = """
-import json, resource, sys, time
+_MOST = 48  # MiB
+
+_ASKS = r"""
+import json, re, sys, time
 from dialens.agents import AgentError, AgentSpec, Message, Wish
 from dialens.agents.kinds._openai_endpoint import open_agent
 
-url, ways = sys.argv[1], sys.argv[2:]
+url, seconds, ways = sys.argv[1], float(sys.argv[2]), sys.argv[3:]
 
 
-def taken():
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+def taken(what):
+    with open("/proc/self/status") as file:
+        return int(re.search(what + r":\s+(\d+) kB", file.read())[1]) / 1024
+
+
+def forget_peak():
+    # The peak of getrusage is inherited from whoever starts a process, and never falls.
+    with open("/proc/self/clear_refs", "w") as file:
+        file.write("5")
 
 
 def asked(model, stream):
-    settings = {"endpoint": url, "attempts": 1, "read_timeout": 0.5, "total_timeout": 0.8}
+    settings = {"endpoint": url, "attempts": 1, "read_timeout": 0.5, "total_timeout": seconds}
     agent = open_agent(AgentSpec("openai", model, parameters=settings), environment={})
     said = [Message("partner", "Hi")]
     try:
@@ -43,11 +52,19 @@ def asked(model, stream):
 
 
 asked("good", False)
+forget_peak()
+before = taken("VmRSS")
+held = bytearray(200 << 20)
+for place in range(0, len(held), 4096):
+    held[place] = 1
+del held
+print(json.dumps(["measured", True, "", [], 0.0, taken("VmHWM") - before]), flush=True)
 for way in ways:
     for stream in (True, False):
-        before, began = taken(), time.monotonic()
+        forget_peak()
+        before, began = taken("VmRSS"), time.monotonic()
         kind, *said = asked(way, stream)
-        row = [way, stream, kind, said, time.monotonic() - began, taken() - before]
+        row = [way, stream, kind, said, time.monotonic() - began, taken("VmHWM") - before]
         print(json.dumps(row), flush=True)
 """
 
@@ -63,11 +80,23 @@ def server() -> Iterator[HostileServer]:
 @pytest.fixture(scope="module")
 def asked(server: HostileServer) -> dict[tuple[str, bool], list[Any]]:
     """What came of asking in every way, streamed and not, in a process of its own."""
-    program = [sys.executable, "-c", _ASKS, server.url, *WAYS, *GOOD]
+    return _asked(server, 0.8, [*WAYS, *GOOD])
+
+
+def _asked(
+    server: HostileServer, seconds: float, ways: list[str]
+) -> dict[tuple[str, bool], list[Any]]:
+    program = [sys.executable, "-c", _ASKS, server.url, str(seconds), *ways]
     ran = subprocess.run(program, capture_output=True, text=True, timeout=240, check=False)
     assert ran.returncode == 0, ran.stderr
     rows = [json.loads(line) for line in ran.stdout.splitlines()]
     return {(way, stream): rest for way, stream, *rest in rows}
+
+
+@pytest.mark.slow
+def test_memory_that_is_taken_is_seen(asked: dict[tuple[str, bool], list[Any]]) -> None:
+    """200 MiB that the program took and gave back: else the bound below would say nothing."""
+    assert 190 < asked["measured", True][3] < 230
 
 
 @pytest.mark.slow
@@ -79,8 +108,20 @@ def test_no_answer_takes_the_time_or_the_memory(
         kind, said, seconds, grown = asked[way, stream]
         assert kind in ("malformed", "too_long", "timeout", "unreachable", "refused", "failed")
         assert seconds < 8, said  # 0.8 s in all; the rest is a busy machine
-        assert grown < 96, said  # MiB; an endless body once took 3.5 GB
+        assert grown < _MOST, said  # an endless body once took 3.5 GB
         assert way in said[0] or "127.0.0.1" in said[0]
+
+
+@pytest.mark.slow
+def test_what_has_much_time_is_bounded_by_its_size(server: HostileServer) -> None:
+    ways = ["endless-text", "endless-400", "endless-thoughts", "endless-thought", "endless-calls"]
+    ways += ["endless-new-calls", "endless-name"]
+    found = _asked(server, 120.0, ways)
+    for way in ways:
+        for stream in (True, False):
+            kind, said, _, grown = found[way, stream]
+            assert kind in ("malformed", "too_long", "refused"), said  # and not the time
+            assert grown < 2 * _MOST, said  # of 37 MB of events
 
 
 @pytest.mark.slow

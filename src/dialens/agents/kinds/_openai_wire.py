@@ -17,6 +17,8 @@ from dialens.agents.kinds._tools import ToolCall
 from dialens.base import without_secrets
 
 _LONGEST_LINE = 1 << 20
+_MOST_CALLS = 1_000
+_LONGEST_NAME = 1_000
 
 
 class Usage(msgspec.Struct):
@@ -102,6 +104,23 @@ _DECODER = msgspec.json.Decoder(_Answer)
 
 
 @dataclass
+class _Call:
+    """A call of a tool, as far as it has come; arguments may come in very many pieces."""
+
+    id: str = ""
+    name: str = ""
+    arguments: list[str] = field(default_factory=list)
+
+    def hear(self, name: Any, more: Any) -> None:
+        if isinstance(name, str) and name != self.name:
+            self.name += name
+        if isinstance(more, dict):
+            more = json.dumps(more, ensure_ascii=False)
+        if isinstance(more, str):
+            self.arguments.append(more)
+
+
+@dataclass
 class ResponseInfo:
     """What a response says besides its text."""
 
@@ -112,16 +131,16 @@ class ResponseInfo:
     likeliest: list[dict[str, float]] = field(default_factory=list)
     model: str = ""
     thought: list[str] = field(default_factory=list)
-    called: dict[int, dict[str, str]] = field(default_factory=dict)
+    called: dict[int, "_Call"] = field(default_factory=dict)
     whose: str = "the endpoint"
 
     @property
     def calls(self) -> tuple[ToolCall, ...]:
         """Calls of tools, in the order in which the model made them."""
         return tuple(
-            ToolCall(*map(without_secrets, (one["id"], one["name"], one["arguments"])))
+            ToolCall(*map(without_secrets, (one.id, one.name, "".join(one.arguments))))
             for _, one in sorted(self.called.items())
-            if one["name"]
+            if one.name
         )
 
     def hear_calls(self, pieces: Any) -> None:
@@ -135,19 +154,15 @@ class ResponseInfo:
             place, known = piece.get("index"), piece.get("id")
             if not isinstance(place, int):
                 last = max(self.called, default=-1)
-                same = last >= 0 and known in (None, "", self.called[last]["id"])
+                same = last >= 0 and known in (None, "", self.called[last].id)
                 place = last if same else last + 1
-            one = self.called.setdefault(place, {"id": "", "name": "", "arguments": ""})
-            one["id"] = one["id"] or (known if isinstance(known, str) else "")
+            one = self.called.setdefault(place, _Call())
+            one.id = one.id or (known if isinstance(known, str) else "")
             function = piece.get("function")
-            if not isinstance(function, dict):
-                continue
-            name, more = function.get("name"), function.get("arguments")
-            if isinstance(name, str) and name != one["name"]:
-                one["name"] += name
-            if isinstance(more, dict):
-                more = json.dumps(more, ensure_ascii=False)
-            one["arguments"] += more if isinstance(more, str) else ""
+            if isinstance(function, dict):
+                one.hear(function.get("name"), function.get("arguments"))
+            if len(self.called) > _MOST_CALLS or len(one.name) > _LONGEST_NAME:
+                raise malformed("it calls tools without end", self.whose)
 
     def hear(self, answer: _Answer) -> None:
         """Keep what a whole answer, or a piece of one, says of itself."""
