@@ -13,8 +13,11 @@ from typer.testing import CliRunner
 from dialens.agents import AgentSpec
 from dialens.agents.talks import CollectionPlan, collect
 from dialens.agents.users import read_pack
+from dialens.analysis.comparison import pilot
 from dialens.base import Budget, DialensError
 from dialens.cli.agents._group import app
+from dialens.corpus import Corpus, Dialogue, Turn
+from dialens.metrics import score
 from tests.agents.endpoint import Endpoint
 
 
@@ -118,12 +121,23 @@ def test_the_remedy_of_a_dry_run_is_one_that_can_be_followed(endpoint: Endpoint)
     assert "--openings" not in told
 
 
-def test_replies_that_are_all_alike_make_no_sentence_on_power(endpoint: Endpoint) -> None:
-    told = run(
-        f"collect -a openai:words-3 -p script:user.txt --set endpoint={endpoint.url} --turns 2 "
-        "--dialogs 8 -o talks"
-    )
-    assert "0.000" not in told.split("cost")[-1].split("\n", maxsplit=3)[-1]
+def test_a_spread_that_rounding_makes_is_none() -> None:
+    """Two of three words are distinct in every reply; only their number differs."""
+    replies = ["a a b", "a a b c c d", "a a b c c d e e f"]
+    talks = [
+        Dialogue(
+            "s",
+            agent,
+            f"{agent}{number}",
+            [Turn("U", "partner", "Well?"), Turn("B", "agent", replies[number % 3])],
+        )
+        for agent in "xy"
+        for number in range(11)
+    ]
+    names = ["length", "distinct_1"]
+    found = pilot(score(Corpus.of(talks), metrics=names), names)
+    assert found is not None
+    assert list(found.deviations) == ["length"]  # it was said to find distinct words of 0.000
 
 
 def test_scenarios_are_printed_with_what_ends_them() -> None:
