@@ -136,6 +136,7 @@ def spec(request: pytest.FixtureRequest, folder: Path, endpoint: Endpoint) -> Ag
 def agent(spec: AgentSpec) -> Iterator[Agent]:
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv("TEST_KEY", SECRET)
+        patched.setenv("DIALENS_ALLOW", "TEST_KEY@127.0.0.1")
         made = make_agent(spec)
         yield made
         close = getattr(made, "close", None)
@@ -158,6 +159,7 @@ def test_it_takes_its_names_from_the_spec(spec: AgentSpec, agent: Agent) -> None
 
 def test_it_keeps_its_promises(spec: AgentSpec, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TEST_KEY", SECRET)
+    monkeypatch.setenv("DIALENS_ALLOW", "TEST_KEY@127.0.0.1")
     check_agent(lambda: make_agent(spec))
 
 

@@ -38,7 +38,7 @@ def opened(
     settings = {"endpoint": endpoint.url, "key_variable": "KEY_OF_TESTS", **parameters}
     return open_agent(
         AgentSpec("openai", model, parameters=settings),
-        environment={"KEY_OF_TESTS": KEY},
+        environment={"KEY_OF_TESTS": KEY, "DIALENS_ALLOW": "KEY_OF_TESTS@127.0.0.1"},
         sleep=(lambda seconds: None) if slept is None else slept.append,
     )
 
@@ -338,7 +338,7 @@ def test_the_key_goes_nowhere_but_into_the_header(
     good.reply(QUESTION)
     wrong = open_agent(
         AgentSpec("openai", "echo", parameters={"endpoint": endpoint.url, "key_variable": "WRONG"}),
-        environment={"WRONG": KEY + "x"},
+        environment={"WRONG": KEY + "x", "DIALENS_ALLOW": "WRONG@127.0.0.1"},
     )
     seen = [repr(good), repr(good.settings), repr(wrong), json.dumps(dict(good.parameters))]
     seen.append(good.identity)
@@ -429,6 +429,7 @@ def test_nothing_of_the_key_is_in_a_corpus(
     from dialens.agents.talks import CollectionPlan, collect
 
     monkeypatch.setenv("KEY_OF_TESTS", KEY)
+    monkeypatch.setenv("DIALENS_ALLOW", "KEY_OF_TESTS@127.0.0.1")
     settings: dict[str, str | float] = {
         "endpoint": endpoint.url,
         "key_variable": "KEY_OF_TESTS",

@@ -19,6 +19,7 @@ from tests.agents.endpoint import Endpoint
 
 KEY = "azure-SECRET-0123456789abcdef"
 TOKEN = "gateway-SECRET-9876543210"
+ALLOWED = "KEY@127.0.0.1 KEY_OF_TESTS@127.0.0.1 GATEWAY@127.0.0.1 WRONG@127.0.0.1"
 QUESTION = [Message("partner", "Is it raining?")]
 
 
@@ -32,7 +33,7 @@ def opened(served: Endpoint, /, model: str = "echo", **parameters: Any) -> Endpo
     settings = {"endpoint": served.url, "key_variable": "KEY", **parameters}
     return open_agent(
         AgentSpec("openai", model, parameters=settings),
-        environment={"KEY": KEY, "GATEWAY": TOKEN},
+        environment={"KEY": KEY, "GATEWAY": TOKEN, "DIALENS_ALLOW": ALLOWED},
         sleep=lambda seconds: None,
     )
 
@@ -144,6 +145,7 @@ def test_secrets_are_in_no_file_and_no_error(
 ) -> None:
     monkeypatch.setenv("KEY_OF_TESTS", KEY)
     monkeypatch.setenv("GATEWAY", TOKEN)
+    monkeypatch.setenv("DIALENS_ALLOW", ALLOWED)
     settings: dict[str, Any] = {
         "endpoint": endpoint.url,
         "key_variable": "KEY_OF_TESTS",
@@ -169,7 +171,7 @@ def test_an_endpoint_that_quotes_a_header_is_not_repeated(endpoint: Endpoint) ->
             "echo",
             parameters={"endpoint": endpoint.url, "headers": '{"api-key": "env:WRONG"}'},
         ),
-        environment={"WRONG": TOKEN},
+        environment={"WRONG": TOKEN, "DIALENS_ALLOW": ALLOWED},
     )
     with pytest.raises(AgentError, match="refuses the key") as error:
         agent.reply(QUESTION)

@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 from scipy import stats
 
-from dialens.analysis.comparison import by_size, compare, intervals, note_on_tests
+from dialens.analysis.comparison import ALIKE, by_size, compare, intervals, note_on_tests
 from dialens.base import DialensError
 from dialens.corpus import Corpus, Dialogue, Turn
 from dialens.metrics import Scores, metric, score, turn_mean
@@ -111,14 +111,27 @@ def test_dialogues_that_all_say_the_same() -> None:
     assert row["reason"] == "every dialog has the same value"
     same = compare(scored({"a": [1.0] * 6, "b": [1.0] * 6}, contexts=False)).row(0, named=True)
     assert (same["p"], same["difference"]) == (None, 0.0)
-    assert same["reason"] == "fewer than 6 dialogs or contexts differ from the rest"
+    assert same["reason"] == ALIKE
+
+
+def test_pairs_that_nearly_all_differ_by_the_same_amount_are_tested_by_their_signs() -> None:
+    """Of the 256 ways to sign eight differences, two are as extreme as all of one sign."""
+    scores = scored({"a": [1.0] * 7 + [9.0], "b": [0.0] * 8})
+    row = compare(scores).row(0, named=True)
+    assert (row["test"], row["p"]) == ("signs", pytest.approx(2 / 256))
+    assert row["reason"] == "nearly all pairs differ by the same amount"
+    assert "1 row in which nearly all pairs differ" in note_on_tests(compare(scores))
+    other = compare(scored({"a": [1.0] * 7 + [-1.0], "b": [0.0] * 8})).row(0, named=True)
+    assert other["p"] == pytest.approx(2 * (1 + 8) / 256)
+    rare = compare(scored({"a": [0.0] * 8 + [1.0] * 3, "b": [0.0] * 11})).row(0, named=True)
+    assert (rare["p"], rare["reason"]) == (None, ALIKE)  # three signs could not show anything
 
 
 def test_a_metric_that_is_zero_nearly_everywhere_is_not_tested() -> None:
     scores = scored({"a": [0.0] * 28 + [1, 2], "b": [0.0] * 27 + [1, 1, 2]}, contexts=False)
     row = compare(scores).row(0, named=True)
     assert (row["low"], row["p"]) == (None, None)
-    assert row["reason"] == "fewer than 6 dialogs or contexts differ from the rest"
+    assert row["reason"] == ALIKE
 
 
 def test_ranks_take_their_error_from_the_bootstrap() -> None:

@@ -192,6 +192,7 @@ def test_other_ways_to_answer(endpoint: Endpoint) -> None:
 
 def test_nothing_is_sent_to_a_host_that_is_not_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KEY_OF_TESTS", "sk-test")
+    monkeypatch.setenv("DIALENS_ALLOW", "KEY_OF_TESTS@judges.invalid")
     run("new", "--template", "likert", "-o", "s")
     reach = {"endpoint": "https://judges.invalid/v1", "key_variable": "KEY_OF_TESTS"}
     file = Path("s/judges.yaml")

@@ -9,13 +9,15 @@ from ._agent import (
     Reply,
     Role,
     Wish,
-    streamed,
 )
+from ._cleaning import clean_reply, streamed
+from ._keys import ALLOW, allow_keys, where_keys_go
 from ._prices import prices_of, tokens_of
 from ._registry import Kind, agent_kinds, kind_named, make_agent, parse_agent, seen_from
 from ._settings import Value, label_of, read_value
 
 __all__ = [
+    "ALLOW",
     "ENDED",
     "KINDS",
     "Agent",
@@ -29,6 +31,8 @@ __all__ = [
     "Value",
     "Wish",
     "agent_kinds",
+    "allow_keys",
+    "clean_reply",
     "kind_named",
     "label_of",
     "make_agent",
@@ -38,4 +42,5 @@ __all__ = [
     "seen_from",
     "streamed",
     "tokens_of",
+    "where_keys_go",
 ]

@@ -1,7 +1,6 @@
 """What an agent is: something that answers a conversation so far."""
 
-import time
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, runtime_checkable
 
@@ -156,11 +155,12 @@ class Agent(Protocol):
 
     An agent may also have `identity`, a string that changes when its answers may (the hash of its
     weights or of its script), `maker`, the same wherever the agent is reached, `address`, host and
-    port of the service that it asks, `close()`, called when it is no longer needed,
-    `ended(history)`, called when a conversation with it is over, `numbered(number)`, the agent as
-    it talks in the n-th conversation of a collection (the same for everybody it talks with), as a
-    partner in collections `opening` (its first words), `speaker` (what it is called in the corpus),
-    `about` (what the corpus keeps of it) and `unsaid` (its parameters that change no words), and,
+    port of the service that it asks, `keys_sent`, pairs of an environment variable and the host
+    that its value is sent to, `close()`, called when it is no longer needed, `ended(history)`,
+    called when a conversation with it is over, `numbered(number)`, the agent as it talks in the
+    n-th conversation of a collection (the same for everybody it talks with), as a partner in
+    collections `opening` (its first words), `speaker` (what it is called in the corpus), `about`
+    (what the corpus keeps of it) and `unsaid` (its parameters that change no words), and,
     as a judge of studies,
 
     - `host`, where what is said to it is sent,
@@ -205,32 +205,6 @@ class Agent(Protocol):
         ...
 
 
-def streamed(
-    agent: Agent, history: Sequence[Message], *, seed: int = 0
-) -> Generator[str, None, Reply]:
-    """Let an agent answer piece by piece, and return its whole reply at the end.
-
-    Examples:
-        >>> from dialens.agents.kinds import ScriptAgent
-        >>> agent = ScriptAgent("s", "a", {}, (("Hello there.",),))
-        >>> pieces = streamed(agent, [])
-        >>> "".join(pieces)
-        'Hello there.'
-    """
-    began = time.monotonic()
-    written: list[str] = []
-    pieces = agent.stream(history, seed=seed)
-    while True:
-        try:
-            piece = next(pieces)
-        except StopIteration as end:
-            if isinstance(end.value, Reply):
-                return end.value
-            return Reply("".join(written), seconds=time.monotonic() - began)
-        written.append(piece)
-        yield piece
-
-
 @dataclass(frozen=True)
 class AgentSpec:
     """An agent as it is written in a plan or on the command line.
@@ -244,6 +218,9 @@ class AgentSpec:
         name: Which setting; made of the parameters by default, or the system's name.
         parameters: Persona, temperature …
         function: What answers, where it was given in Python and not by its name (`agent_of`).
+        typed: Whether the user wrote it here and now, on the command line, and no file did: it may
+            then name a key for any host.
+        common: Settings that it shares with all agents of its plan: they make no name.
     """
 
     kind: str
@@ -252,6 +229,8 @@ class AgentSpec:
     name: str | None = None
     parameters: Parameters = field(default_factory=dict)
     function: Callable[..., Any] | None = field(default=None, repr=False)
+    typed: bool = field(default=False, repr=False, compare=False)
+    common: frozenset[str] = field(default=frozenset(), repr=False, compare=False)
 
     def __str__(self) -> str:
         """As it is written on the command line, without parameters."""

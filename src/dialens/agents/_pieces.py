@@ -41,14 +41,20 @@ def without_thought(pieces: Iterable[str], thought: list[str]) -> Generator[str,
         >>> "".join(without_thought(["<thin", " ice>"], thought))
         '<thin ice>'
     """
-    held = ""
+    held = closing = ""
     begun = False
     for piece in pieces:
         if begun:
             yield piece
             continue
         held += piece
-        if _may_think(held.lstrip().lower()):
+        # A thought may be very long: only what is new is searched for its end.
+        if closing and closing not in held[-len(closing) - len(piece) :].lower():
+            continue
+        closing = ""
+        seen = held.lstrip().lower()
+        if _may_think(seen):
+            closing = _end_of(seen)
             continue  # it may still be a thought, or its end has not come
         said, before = split_reasoning(held)
         thought += [before] if before else []
@@ -60,9 +66,20 @@ def without_thought(pieces: Iterable[str], thought: list[str]) -> Generator[str,
         yield said
 
 
+_THOUGHTS = ("think", "thinking", "reasoning")
+
+
+def _end_of(text: str) -> str:
+    """What ends the thought that a text begins with, where that has not come; else nothing."""
+    for name in _THOUGHTS:
+        if text.startswith(f"<{name}>"):
+            return "" if f"</{name}>" in text else f"</{name}>"
+    return ""
+
+
 def _may_think(text: str) -> bool:
     """Whether a beginning is, or could become, a thought that is not over."""
-    for name in ("think", "thinking", "reasoning"):
+    for name in _THOUGHTS:
         opened, closed = f"<{name}>", f"</{name}>"
         if opened.startswith(text):
             return True

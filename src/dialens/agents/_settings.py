@@ -258,7 +258,7 @@ class Named:
             key: Path(str(value)).stem if key in files and in_file(value) else value
             for key, value in spec.parameters.items()
         }
-        name = spec.name or agent_name(shown, without=hidden) or whose
+        name = spec.name or agent_name(shown, without=hidden | spec.common) or whose
         return cls(whose, name, dict(spec.parameters))
 
 

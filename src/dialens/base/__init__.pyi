@@ -7,6 +7,7 @@ from ._http import RetryPolicy, not_sent, retry_after, send_with_retry
 from ._interrupts import hear_interrupts
 from ._one_thread import one_thread
 from ._progress import Advance, progress
+from ._redaction import REMOVED, CleanedPieces, know_secret, without_secrets
 from ._registry import Registry
 from ._run_record import RUN, Recorder, RunRecord, versions
 from ._spreadsheet import for_spreadsheet
@@ -43,9 +44,11 @@ from ._yaml_models import FileProblem, InvalidFile, read_yaml, validated
 __all__ = [
     "ALLOCATOR",
     "FILES",
+    "REMOVED",
     "RUN",
     "Advance",
     "Budget",
+    "CleanedPieces",
     "DialensError",
     "DialensWarning",
     "Estimate",
@@ -77,6 +80,7 @@ __all__ = [
     "in_brackets",
     "interval",
     "keep_freed_memory",
+    "know_secret",
     "list_files",
     "listed",
     "listed_files",
@@ -102,6 +106,7 @@ __all__ = [
     "text_table",
     "validated",
     "versions",
+    "without_secrets",
     "work_through",
     "write_marker",
 ]

@@ -5,12 +5,19 @@ import errno
 from collections.abc import Iterable
 from pathlib import Path
 
+from dialens.base._redaction import without_secrets
+
 
 class DialensError(Exception):
     """Something the user can mend: what was seen, where, and the remedy, in one message.
 
-    The command line prints it without a traceback and exits with status 2.
+    The command line prints it without a traceback and exits with status 2. Whatever it quotes, no
+    secret of this process stands in it.
     """
+
+    def __init__(self, *given: object) -> None:
+        """With what is to be said."""
+        super().__init__(*(without_secrets(one) if isinstance(one, str) else one for one in given))
 
     __module__ = "dialens"  # where users import it from, and what a traceback says
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from dialens.base._errors import DialensError, first_line
+from dialens.base._redaction import without_secrets
 from dialens.base._storage import atomic_file
 
 RUN = "run.json"
@@ -196,7 +197,7 @@ class Recorder:
         """End the run and write its record; the file appears whole or not at all."""
         done = replace(self.record(), ended=_stamp(self._now()))
         with atomic_file(path) as scratch:
-            scratch.write_text(done.to_json(), encoding="utf-8")
+            scratch.write_text(without_secrets(done.to_json()), encoding="utf-8")
         return done
 
 

@@ -3,7 +3,8 @@
 Names of agents, systems and qualities are the user's, or those of whoever wrote the file. Markup
 is read in none of them: `llama[instruct]` and `bot :fire:` are printed like that. Nor does a
 sequence in one reach the terminal: rich prints through the consoles made here, everything else
-through the streams that `guard_streams` puts in place, and both write it as an escape.
+through the streams that `guard_streams` puts in place, and both write it as an escape. Both leave
+secrets out.
 """
 
 import sys
@@ -14,7 +15,7 @@ from rich.console import Console
 from rich.table import Column, Table
 from rich.text import Text
 
-from dialens.base import printable
+from dialens.base import printable, without_secrets
 
 _WIDEST = 10_000
 
@@ -24,7 +25,7 @@ class _GuardedConsole(Console):
 
     def render_str(self, text: str, **options: Any) -> Text:
         """Text as rich prints it."""
-        return super().render_str(printable(text), **options)
+        return super().render_str(printable(without_secrets(text)), **options)
 
 
 class GuardedStream:
@@ -38,7 +39,9 @@ class GuardedStream:
     def write(self, text: str) -> int:
         """Write, with escapes for what would steer the terminal or cannot be encoded."""
         encoding = self.original.encoding or "utf-8"
-        safe = printable(text).encode(encoding, "backslashreplace").decode(encoding)
+        safe = (
+            printable(without_secrets(text)).encode(encoding, "backslashreplace").decode(encoding)
+        )
         self.original.write(safe)
         return len(text)
 

@@ -21,6 +21,7 @@ from scipy import special
 
 from dialens.statistics._bootstrap import Floats, Ints, Mask
 from dialens.statistics._few_units import FEWEST
+from dialens.statistics._sign_flips import sign_flip_p
 
 _ROUNDING = 1e-12
 _ALIKE: Final = 0.05
@@ -169,6 +170,8 @@ class TInference:
         p: Two-sided, of no difference from zero.
         constant: Where all units of each side say exactly the same and the sides differ: there is
             no error, and p is that of exchanging units.
+        flipped: Where pairs nearly all differ by the same amount: there is no error, and p is that
+            of flipping signs.
     """
 
     error: Floats
@@ -176,6 +179,7 @@ class TInference:
     high: Floats
     p: Floats
     constant: Mask
+    flipped: Mask
 
 
 def skewed_t(
@@ -183,6 +187,7 @@ def skewed_t(
     second: Jackknife | None = None,
     *,
     error: Floats | None = None,
+    paired: bool = False,
     confidence: float = 0.95,
 ) -> TInference:
     """Interval and p of statistics, or of their differences between two sets of units.
@@ -197,6 +202,8 @@ def skewed_t(
         second: The same of other units, to be taken off the first.
         error: Standard errors to use instead of the jackknife's, for statistics in steps (ranks),
             which the jackknife cannot judge; NaN leaves it to the jackknife.
+        paired: Whether `first` is the difference of two: where too few units tell of a spread,
+            signs are flipped.
         confidence: Of the interval.
 
     Examples:
@@ -244,13 +251,36 @@ def skewed_t(
         p = 2 * special.stdtr(freedom, -np.minimum(np.abs(t), np.abs(_bent(t, skew))))
     p = np.where(near == 0, 1.0, p)
     exchange = _smallest_p([side.units for side in sides])
+    p = np.where(constant, exchange, np.where(enough, p, np.nan))
+    flipped = np.isnan(p) & (paired and second is None and units >= FEWEST)
+    if flipped.any():
+        p = np.where(flipped, _flipped(first), p)
+        flipped &= ~np.isnan(p)
     return TInference(
         error=np.where(enough, spread, np.nan),
         low=np.where(enough, low, np.nan),
         high=np.where(enough, high, np.nan),
-        p=np.where(constant, exchange, np.where(enough, p, np.nan)),
+        p=p,
         constant=constant,
+        flipped=flipped,
     )
+
+
+def _flipped(differences: Jackknife) -> Floats:
+    """P-values of flipping signs; NaN where fewer than six units differ from zero.
+
+    A statistic that is no mean has its pseudo-values in the place of differences (Tukey 1958).
+    """
+    n = differences.units
+    values = n * differences.value[..., None] - (n - 1) * differences.left_out
+    rounding = n * _ROUNDING * differences.size[..., None]
+    values = np.where(np.abs(values) <= rounding, 0.0, values)
+    found: Floats = np.full(differences.value.shape, np.nan)
+    for place in np.ndindex(found.shape):
+        own = values[place]
+        if np.isfinite(own).all() and np.count_nonzero(own) >= FEWEST:
+            found[place] = sign_flip_p(own)
+    return found
 
 
 def _moments(first: Jackknife, second: Jackknife | None) -> tuple[Floats, Floats, Floats]:

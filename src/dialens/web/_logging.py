@@ -5,12 +5,22 @@ import threading
 import time
 from typing import Any
 
+from dialens.base import without_secrets
+
 _A_MINUTE = 60.0
 _MOST_KINDS = 1_000
 _LINE = "%(asctime)s %(levelname)s %(message)s"
 
 
-class WithoutQueries(logging.Formatter):
+class WithoutSecrets(logging.Formatter):
+    """A line, with what went wrong below it, in which no key or token of this process stands."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The record as text."""
+        return without_secrets(super().format(record))
+
+
+class WithoutQueries(WithoutSecrets):
     """A line a request, without the address it came from and without its query.
 
     Recruiters put ids of people into the query: `/?PROLIFIC_PID=…`.
@@ -42,7 +52,7 @@ def log_settings(*, requests: bool) -> dict[str, Any]:
         "version": 1,
         "disable_existing_loggers": False,
         "formatters": {
-            "line": {"format": _LINE},
+            "line": {"()": f"{__name__}.{WithoutSecrets.__name__}", "fmt": _LINE},
             "request": {"()": f"{__name__}.{WithoutQueries.__name__}", "fmt": _LINE},
         },
         "handlers": {

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from dialens.agents import ENDED, Agent, AgentError, Message, streamed
+from dialens.base import without_secrets
 from dialens.studies import Study, due_at, spoken
 from dialens.studies.store import (
     LEASE_S,
@@ -221,7 +222,9 @@ class Replies:
             return self._failure(live, error.kind, str(error), final=final)
         except Exception as error:
             _LOG.exception("An agent of the study failed in a way it should not.")
-            return self._failure(live, "failed", f"{type(error).__name__}: {error}")
+            return self._failure(
+                live, "failed", without_secrets(f"{type(error).__name__}: {error}")
+            )
 
     def _heard(self, live: LiveReply, history: list[Message]) -> AgentReply:
         length, limit = 0, self._settings.max_reply_characters

@@ -121,6 +121,21 @@ def key_of(settings: EndpointSettings, environment: Mapping[str, str]) -> str:
         >>> key_of(EndpointSettings(endpoint="http://localhost:8000/v1"), {"OPENAI_API_KEY": "k"})
         ''
     """
+    named = key_variable_of(settings)
+    if not named:
+        return ""
+    key = environment.get(named, "").strip()
+    if not key and (settings.key_variable or endpoint_of(settings, environment) == OPENAI):
+        raise DialensError(
+            f"There is no key in {named}. Set that environment variable to the endpoint's key."
+        )
+    if not key.isascii() or not key.isprintable() or " " in key:
+        raise DialensError(f"{named} does not hold a key: it has odd characters.")
+    return key
+
+
+def key_variable_of(settings: EndpointSettings) -> str:
+    """The environment variable with the key; empty where none is sent."""
     named = settings.key_variable
     if named and not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,63}", named):
         raise DialensError(
@@ -129,15 +144,7 @@ def key_of(settings: EndpointSettings, environment: Mapping[str, str]) -> str:
         )
     if not named and settings.endpoint and settings.endpoint.rstrip("/") != OPENAI:
         return ""
-    key = environment.get(named or KEY_VARIABLE, "").strip()
-    if not key and (named or endpoint_of(settings, environment) == OPENAI):
-        raise DialensError(
-            f"There is no key in {named or KEY_VARIABLE}. Set that environment variable to the "
-            "endpoint's key."
-        )
-    if not key.isascii() or not key.isprintable() or " " in key:
-        raise DialensError(f"{named or KEY_VARIABLE} does not hold a key: it has odd characters.")
-    return key
+    return named or KEY_VARIABLE
 
 
 def key_header(settings: EndpointSettings, endpoint: str, key: str) -> dict[str, str]:

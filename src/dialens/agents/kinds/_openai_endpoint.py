@@ -13,11 +13,13 @@ from typing import Any
 import httpx
 
 from dialens.agents._agent import AgentError, AgentSpec, Message, Parameters, Reply, Wish
+from dialens.agents._cleaning import clean_pieces, clean_reply, noted
 from dialens.agents._pieces import tidy, whole, without_thought
-from dialens.agents._settings import Named, read_settings
+from dialens.agents._settings import Named, in_file, read_settings
+from dialens.agents.kinds._bounded_http import bounded_client
 from dialens.agents.kinds._messages import LEAST_TURNS, left_out_note, oldest
 from dialens.agents.kinds._openai_address import endpoint_of, key_of
-from dialens.agents.kinds._openai_connection import Connection
+from dialens.agents.kinds._openai_connection import Connection, refuse_unasked
 from dialens.agents.kinds._openai_errors import RETRY, AttemptFailed
 from dialens.agents.kinds._openai_extras import (
     header_values,
@@ -107,6 +109,11 @@ class EndpointAgent:
     def host(self) -> str:
         """Where what is said to it is sent."""
         return httpx.URL(self.connection.endpoint).host
+
+    @property
+    def keys_sent(self) -> list[tuple[str, str]]:
+        """Environment variables that are sent, and where to."""
+        return [(name, self.host) for name in self.connection.variables]
 
     @property
     def address(self) -> tuple[str, int]:
@@ -210,12 +217,11 @@ class EndpointAgent:
             requests += 1
             info = ResponseInfo()
             text: list[str] = []
+            removed: list[bool] = []
             try:
+                said = self.connection.request(body(left_out), info, deadline, stream=stream)
                 pieces = tidy(
-                    without_thought(
-                        self.connection.request(body(left_out), info, deadline, stream=stream),
-                        info.thought,
-                    ),
+                    clean_pieces(without_thought(said, info.thought), removed),
                     longest=self.settings.longest_reply,
                     who=self.model,
                 )
@@ -251,7 +257,8 @@ class EndpointAgent:
             reply = self._reply(
                 "".join(text), info, requests, self.connection.clock() - began, foreseen
             )
-            return Answered(replace(reply, note=left_out_note(left_out)), info.calls)
+            reply = clean_reply(replace(reply, note=left_out_note(left_out)))
+            return Answered(noted(reply) if removed else reply, info.calls)
 
     def _reply(
         self, text: str, info: ResponseInfo, attempts: int, seconds: float, foreseen: float
@@ -308,6 +315,8 @@ def open_agent(
         raise DialensError("key_header is not the name of a header, such as api-key.")
     headers = read_headers(settings.headers)
     header_values(headers, known)
+    if not (spec.typed and not in_file(settings.headers)):
+        refuse_unasked(settings, endpoint, headers, known)
     stop_words(settings.stop)
     limit = shared_limit(
         endpoint,
@@ -316,7 +325,7 @@ def open_agent(
         tokens=settings.tokens_per_minute,
     )
     named = Named.of(spec, EndpointSettings, system=spec.target)
-    client = httpx.Client(limits=httpx.Limits(max_connections=None, max_keepalive_connections=20))
+    client = bounded_client(httpx.Limits(max_connections=None, max_keepalive_connections=20))
     agent = EndpointAgent(
         named.system,
         named.name,

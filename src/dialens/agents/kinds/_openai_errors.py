@@ -62,10 +62,10 @@ def is_too_long(said: str) -> bool:
     return bool(_TOO_LONG.search(said))
 
 
-def malformed(why: str) -> AttemptFailed:
+def malformed(why: str, whose: str = "the endpoint") -> AttemptFailed:
     """An answer that cannot be read."""
     error = AgentError(
-        f"The endpoint's answer cannot be read: {why}. Check that the address is that of an "
+        f"The answer of {whose} cannot be read: {why}. Check that the address is that of an "
         "OpenAI-compatible endpoint, up to /v1.",
         "malformed",
     )
@@ -80,7 +80,7 @@ def refused(
     host = response.request.url.host
     try:
         body = msgspec.json.decode(raw)
-    except (msgspec.MsgspecError, UnicodeDecodeError):
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         body = raw[:300].decode(errors="replace")
     said = explained(body, secrets=secrets)
     if status in (401, 403) and not secrets:

@@ -59,7 +59,9 @@ def read_body(given: str) -> dict[str, Any]:
 def _refuse_secrets(value: Any) -> None:
     """Bodies stand in plans and manifests, which are passed on."""
     for name, inner in value.items() if isinstance(value, dict) else ():
-        if _SECRET_FIELD.search(str(name)) and isinstance(inner, str):
+        if isinstance(inner, str) and (
+            _SECRET_FIELD.search(str(name)) or _SECRET_VALUE.match(inner)
+        ):
             raise DialensError(
                 f"extra_body holds {name!r}, which looks like a secret. Send it in a header: "
                 f"headers={{{name!r}: '{ENV}VARIABLE'}}."
@@ -133,13 +135,20 @@ def header_values(headers: Mapping[str, str], environment: Mapping[str, str]) ->
     return values
 
 
+def variables_in(headers: Mapping[str, str]) -> list[str]:
+    """Environment variables that headers come from.
+
+    Examples:
+        >>> variables_in({"X-Key": "env:K", "X-Team": "blue"})
+        ['K']
+    """
+    return [value.removeprefix(ENV) for value in headers.values() if value.startswith(ENV)]
+
+
 def secrets_in(headers: Mapping[str, str], environment: Mapping[str, str]) -> list[str]:
     """Values of headers that come from the environment."""
-    return [
-        found
-        for value in headers.values()
-        if value.startswith(ENV) and (found := environment.get(value.removeprefix(ENV), "").strip())
-    ]
+    values = (environment.get(name, "").strip() for name in variables_in(headers))
+    return [value for value in values if value]
 
 
 def _object(given: str, setting: str) -> dict[str, Any]:

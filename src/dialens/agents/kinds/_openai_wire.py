@@ -1,5 +1,6 @@
 """The protocol of chat completions: what is sent, and what comes back."""
 
+import codecs
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,8 +14,11 @@ from dialens.agents.kinds._openai_address import takes_new_names
 from dialens.agents.kinds._openai_errors import AttemptFailed, explained, malformed
 from dialens.agents.kinds._openai_settings import EndpointSettings, stop_words
 from dialens.agents.kinds._tools import ToolCall
+from dialens.base import without_secrets
 
 _LONGEST_LINE = 1 << 20
+_MOST_CALLS = 1_000
+_LONGEST_NAME = 1_000
 
 
 class Usage(msgspec.Struct):
@@ -23,6 +27,14 @@ class Usage(msgspec.Struct):
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
     prompt_tokens_details: Any = None
+
+    def believed(self) -> "Usage":
+        """The same without counts that cannot be: a negative one would make others cheaper."""
+        read, written = (
+            None if count is None or count < 0 else count
+            for count in (self.prompt_tokens, self.completion_tokens)
+        )
+        return Usage(read, written, self.prompt_tokens_details)
 
     @property
     def cached(self) -> int | None:
@@ -92,6 +104,23 @@ _DECODER = msgspec.json.Decoder(_Answer)
 
 
 @dataclass
+class _Call:
+    """A call of a tool, as far as it has come; arguments may come in very many pieces."""
+
+    id: str = ""
+    name: str = ""
+    arguments: list[str] = field(default_factory=list)
+
+    def hear(self, name: Any, more: Any) -> None:
+        if isinstance(name, str) and name != self.name:
+            self.name += name
+        if isinstance(more, dict):
+            more = json.dumps(more, ensure_ascii=False)
+        if isinstance(more, str):
+            self.arguments.append(more)
+
+
+@dataclass
 class ResponseInfo:
     """What a response says besides its text."""
 
@@ -102,15 +131,16 @@ class ResponseInfo:
     likeliest: list[dict[str, float]] = field(default_factory=list)
     model: str = ""
     thought: list[str] = field(default_factory=list)
-    called: dict[int, dict[str, str]] = field(default_factory=dict)
+    called: dict[int, "_Call"] = field(default_factory=dict)
+    whose: str = "the endpoint"
 
     @property
     def calls(self) -> tuple[ToolCall, ...]:
         """Calls of tools, in the order in which the model made them."""
         return tuple(
-            ToolCall(one["id"], one["name"], one["arguments"])
+            ToolCall(*map(without_secrets, (one.id, one.name, "".join(one.arguments))))
             for _, one in sorted(self.called.items())
-            if one["name"]
+            if one.name
         )
 
     def hear_calls(self, pieces: Any) -> None:
@@ -124,23 +154,20 @@ class ResponseInfo:
             place, known = piece.get("index"), piece.get("id")
             if not isinstance(place, int):
                 last = max(self.called, default=-1)
-                same = last >= 0 and known in (None, "", self.called[last]["id"])
+                same = last >= 0 and known in (None, "", self.called[last].id)
                 place = last if same else last + 1
-            one = self.called.setdefault(place, {"id": "", "name": "", "arguments": ""})
-            one["id"] = one["id"] or (known if isinstance(known, str) else "")
+            one = self.called.setdefault(place, _Call())
+            one.id = one.id or (known if isinstance(known, str) else "")
             function = piece.get("function")
-            if not isinstance(function, dict):
-                continue
-            name, more = function.get("name"), function.get("arguments")
-            if isinstance(name, str) and name != one["name"]:
-                one["name"] += name
-            if isinstance(more, dict):
-                more = json.dumps(more, ensure_ascii=False)
-            one["arguments"] += more if isinstance(more, str) else ""
+            if isinstance(function, dict):
+                one.hear(function.get("name"), function.get("arguments"))
+            if len(self.called) > _MOST_CALLS or len(one.name) > _LONGEST_NAME:
+                raise malformed("it calls tools without end", self.whose)
 
     def hear(self, answer: _Answer) -> None:
         """Keep what a whole answer, or a piece of one, says of itself."""
-        self.usage = answer.usage or self.usage
+        if answer.usage is not None:
+            self.usage = answer.usage.believed()
         if answer.system_fingerprint:
             self.fingerprint = str(answer.system_fingerprint)
         if isinstance(answer.model, str):
@@ -226,11 +253,11 @@ def request_body(
 
 def read_answer(raw: bytes, info: ResponseInfo) -> Iterator[str]:
     """The text of an answer that came in one piece."""
-    answer = _decoded(raw)
+    answer = _decoded(raw.removeprefix(codecs.BOM_UTF8), info)
     first = answer.choices[0] if answer.choices else _Choice()
     said = first.message
     if said is None:
-        raise malformed("it holds no message")
+        raise malformed("it holds no message", info.whose)
     info.hear(answer)
     info.finished = first.finish_reason or "stop"
     info.declined = info.finished == "content_filter" or bool(said.refusal and not said.content)
@@ -259,7 +286,7 @@ def read_stream(chunks: Iterable[bytes], info: ResponseInfo) -> Iterator[str]:
     off.
     """
     begun = False
-    for line in _lines(chunks):
+    for line in _lines(chunks, info):
         if not line.startswith(b"data:"):
             continue  # comments that keep the connection alive, names and ids of events
         begun = True
@@ -269,7 +296,7 @@ def read_stream(chunks: Iterable[bytes], info: ResponseInfo) -> Iterator[str]:
             return
         if not data:
             continue
-        answer = _decoded(data)
+        answer = _decoded(data, info)
         info.hear(answer)
         for choice in answer.choices[:1]:
             info.finished = choice.finish_reason or info.finished
@@ -284,31 +311,32 @@ def read_stream(chunks: Iterable[bytes], info: ResponseInfo) -> Iterator[str]:
     if info.finished:
         return
     if begun:
-        words = "The answer was cut off: the connection ended before it did."
+        words = f"The answer of {info.whose} was cut off: the connection ended before it did."
         raise AttemptFailed(AgentError(words, "unreachable"), again=True)
-    raise malformed("it was cut off: the stream ended before the answer did")
+    raise malformed("it was cut off: the stream ended before the answer did", info.whose)
 
 
-def _lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
+def _lines(chunks: Iterable[bytes], info: ResponseInfo) -> Iterator[bytes]:
     """Lines of a stream; by bytes, because text may hold what else counts as the end of a line."""
     rest = b""
     for chunk in chunks:
         *lines, rest = (rest + chunk).split(b"\n")
         yield from (line.rstrip(b"\r") for line in lines)
         if len(rest) > _LONGEST_LINE:
-            raise malformed(f"a line of it is longer than {_LONGEST_LINE:,} bytes")
+            raise malformed(f"a line of it is longer than {_LONGEST_LINE:,} bytes", info.whose)
     if rest:
         yield rest
 
 
-def _decoded(raw: bytes) -> _Answer:
+def _decoded(raw: bytes, info: ResponseInfo) -> _Answer:
     try:
         answer = _DECODER.decode(raw)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         shown = raw[:60].decode(errors="replace")
-        raise malformed(f"it is not the JSON of a chat completion; seen: {shown!r}") from error
+        why = f"it is not the JSON of a chat completion; seen: {shown!r}"
+        raise malformed(why, info.whose) from error
     if answer.error:
         said = explained({"error": answer.error})
-        error_ = AgentError(f"The endpoint broke off with an error: {said}.", "failed")
+        error_ = AgentError(f"{info.whose} broke off with an error: {said}.", "failed")
         raise AttemptFailed(error_, again=True)
     return answer

@@ -5,7 +5,15 @@ from ._contexts import read_contexts
 from ._costs import PlannedUse, planned_use, refuse_unpriced
 from ._journal import work_folder
 from ._openings import read_openings
-from ._plan import CollectionPlan, OpenPlan, Partners, open_plan, simulated_users, varied
+from ._plan import (
+    CollectionPlan,
+    OpenPlan,
+    Partners,
+    named_apart,
+    open_plan,
+    simulated_users,
+    varied,
+)
 from ._plan_file import read_plan
 
 __all__ = [
@@ -18,6 +26,7 @@ __all__ = [
     "PlannedUse",
     "add_to_corpus",
     "collect",
+    "named_apart",
     "open_plan",
     "planned_use",
     "read_contexts",

@@ -6,7 +6,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from dialens.agents._agent import Agent, AgentSpec, Message, Reply, streamed
+from dialens.agents._agent import Agent, AgentSpec, Message, Reply
+from dialens.agents._cleaning import streamed
 from dialens.agents._settings import label_of
 from dialens.base import DialensError, atomic_folder
 from dialens.corpus import Corpus, Dialogue, Tables, Turn, is_corpus_folder, tables, write_corpus
@@ -92,6 +93,7 @@ def _usage(reply: Reply) -> dict[str, object]:
         "finish": reply.finish if reply.finish not in ("", "stop") else None,
         "reasoning": reply.thought or None,
         "before": list(reply.before) or None,
+        "note": reply.note or None,
     }
     return {name: value for name, value in usage.items() if value is not None}
 

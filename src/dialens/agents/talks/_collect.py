@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from dialens.agents._agent import ENDED, AgentError, Message, Reply, Role
+from dialens.agents._cleaning import clean_reply
 from dialens.agents.talks._collected import Collected, collected_corpus, write_collected
 from dialens.agents.talks._costs import Estimates, refuse_unpriced
 from dialens.agents.talks._journal import (
@@ -60,6 +61,7 @@ def collect(
     keep_partial: bool = False,
     clock: Clock = now,
     advance: Advance | None = None,
+    begin: Callable[[OpenPlan], None] | None = None,
 ) -> Collected:
     r"""Let agents talk as a plan says, and write what they say as a corpus.
 
@@ -78,6 +80,7 @@ def collect(
         keep_partial: Put what was said in conversations that failed into the corpus too, marked.
         clock: Returns the time.
         advance: Called with the number of conversations just done.
+        begin: Called with the agents before the first of them is asked.
 
     Raises:
         DialensError: If nothing could be collected, or what is there is of another plan.
@@ -99,6 +102,8 @@ def collect(
     opened = open_plan(plan)
     try:
         refuse_unpriced(plan, opened)
+        if begin:
+            begin(opened)
         with Journal(resume_folder(target, fresh=fresh)) as journal:
             before = _finished(journal.conversations, opened, target)
             if advance:
@@ -275,7 +280,7 @@ class _Collector:
             before = self.hopeless[side.label]
             raise AgentError(f"Not asked any more, because: {before}", before.kind, attempts=0)
         try:
-            reply = side.agent.reply(_seen_by(role, said), seed=side.seed)
+            reply = clean_reply(side.agent.reply(_seen_by(role, said), seed=side.seed))
         except AgentError as error:
             if error.lasting:
                 self.hopeless[side.label] = error

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from dialens.agents.talks._costs import most_tokens
 from dialens.agents.talks._journal import (
     JOURNAL,
     Conversation,
@@ -49,6 +50,8 @@ class Usage:
         cut_off: Replies that ended at the most tokens, in the middle of what was being said.
         models: What answered, by the server's own account, with its fingerprint.
         notes: What has to be known of replies, and of how many.
+        beyond: Replies with more tokens than `max_tokens` allows.
+        longest: Tokens of the longest reply.
     """
 
     replies: int = 0
@@ -60,9 +63,21 @@ class Usage:
     cut_off: int = 0
     models: tuple[str, ...] = ()
     notes: dict[str, int] = field(default_factory=dict)
+    beyond: int = 0
+    longest: int = 0
 
-    def with_reply(self, turn: RecordedTurn, *, has_price: bool = False) -> "Usage":
-        """The same with one more reply, by one that may have a price: known, or by its tokens."""
+    def with_reply(
+        self, turn: RecordedTurn, *, has_price: bool = False, asked: bool = True, most: int = 0
+    ) -> "Usage":
+        """The same with one more reply.
+
+        Args:
+            turn: The reply.
+            has_price: Whether who gave it may have a price: known, or by its tokens.
+            asked: Whether a model was asked; what was written before takes no request.
+            most: The most tokens that were allowed; 0 for any number.
+        """
+        beyond = bool(most) and (turn.tokens_out or 0) > most
         has_price = has_price or turn.tokens_in is not None or turn.tokens_out is not None
         cost = self.cost
         if turn.cost is not None:
@@ -71,7 +86,7 @@ class Usage:
         model = {turn.model + marks} if turn.model else set()
         return Usage(
             self.replies + 1,
-            self.attempts + turn.attempts,
+            self.attempts + (turn.attempts if asked else 0),
             self.tokens_in + (turn.tokens_in or 0),
             self.tokens_out + (turn.tokens_out or 0),
             cost,
@@ -79,6 +94,8 @@ class Usage:
             self.cut_off + (turn.finish == CUT_OFF),
             tuple(sorted({*self.models, *model})),
             dict(sorted((Counter(self.notes) + Counter(filter(None, [turn.note]))).items())),
+            self.beyond + beyond,
+            max(self.longest, turn.tokens_out or 0),
         )
 
     def with_failure(self, failure: Failure) -> "Usage":
@@ -149,7 +166,9 @@ def write_collected(
     ]
     whole = sum(one.failure is None for one in ordered.values())
     if not kept:
-        raise DialensError(_why_nothing(failures, stopped))
+        place = journal.path.with_name(FAILURES)
+        _write_failures(place, {name: ordered[name] for name in failures}, by_name)
+        raise DialensError(_why_nothing(failures, stopped, place))
     earlier = journal.earlier
     usage = _usage([*earlier, *ordered.values()], by_name)
     ended = _endings(plan, ordered, by_name)
@@ -185,7 +204,7 @@ def collected_corpus(
     return Corpus.of(made) if made else None
 
 
-def _why_nothing(failures: dict[str, Failure], stopped: str) -> str:
+def _why_nothing(failures: dict[str, Failure], stopped: str, place: Path) -> str:
     if stopped:
         return (
             f"The budget ({stopped}) was used up before a conversation came to its end. What was "
@@ -194,7 +213,8 @@ def _why_nothing(failures: dict[str, Failure], stopped: str) -> str:
     first = next(iter(failures.values()))
     return (
         f"No conversation came to its end; all {len(failures):,} failed. The first, by "
-        f"{first.who}: {first.reason}"
+        f"{first.who}: {first.reason} All are in {place}, with what was said; the same command "
+        "tries them again."
     )
 
 
@@ -275,7 +295,9 @@ def _usage(
             if turn.attempts:  # an opening has none
                 side = planned.agent if turn.role == "agent" else planned.partner
                 priced = hasattr(side.agent, "prices")
-                usage[side.label] = usage[side.label].with_reply(turn, has_price=priced)
+                usage[side.label] = usage[side.label].with_reply(
+                    turn, has_price=priced, asked=side.is_model, most=most_tokens(side)
+                )
         for failure in conversation.in_vain:
             usage[failure.who] = usage[failure.who].with_failure(failure)
     return dict(sorted(usage.items()))

@@ -71,11 +71,14 @@ class Estimates:
         known = self._written[who.label]
         if known:
             return round(sum(known) / len(known))
-        return min(USUAL_REPLY, _most(who) or USUAL_REPLY)
+        return min(USUAL_REPLY, most_tokens(who) or USUAL_REPLY)
 
     def longest(self, who: OpenAgent) -> int:
-        """Tokens of a reply that is as long as it may be, as far as that is known."""
-        return _most(who) or max([_LONG_REPLY, *self._written[who.label]])
+        """Tokens of a reply that is as long as it may be, as far as that is known.
+
+        An endpoint may not keep to `max_tokens`: what it wrote before is believed more.
+        """
+        return max([most_tokens(who) or _LONG_REPLY, *self._written[who.label]])
 
     def read(self, who: OpenAgent, messages: Iterable[int]) -> int:
         """Tokens of a request: what the agent is told to be, and all that was said before."""
@@ -236,7 +239,7 @@ def _other(role: str) -> Role:
     return "agent" if role == "partner" else "partner"
 
 
-def _most(who: OpenAgent) -> int:
+def most_tokens(who: OpenAgent) -> int:
     """The most tokens of a reply, where that is set; else 0."""
     most = who.spec.parameters.get("max_tokens", 0)
     return int(most) if isinstance(most, int | float) else 0

@@ -127,6 +127,21 @@ def varied(spec: AgentSpec, values: Mapping[str, Values]) -> list[AgentSpec]:
     return made
 
 
+def named_apart(specs: Sequence[AgentSpec]) -> tuple[AgentSpec, ...]:
+    """Agents that are not called by settings which all of them share.
+
+    Examples:
+        >>> specs = [AgentSpec("openai", m, parameters={"max_tokens": 9}) for m in ("a", "b")]
+        >>> [sorted(one.common) for one in named_apart(specs)]
+        [['max_tokens'], ['max_tokens']]
+    """
+    if len(specs) < 2:
+        return tuple(specs)
+    settings = [set(spec.parameters.items()) for spec in specs]
+    common = frozenset(name for name, _ in set.intersection(*settings))
+    return tuple(replace(spec, common=common) for spec in specs)
+
+
 def simulated_users(places: Iterable[str], by: AgentSpec) -> tuple[AgentSpec, ...]:
     """Partners that a language model plays: one for each pack or file of scenarios.
 
@@ -136,7 +151,8 @@ def simulated_users(places: Iterable[str], by: AgentSpec) -> tuple[AgentSpec, ..
 parameters={'by': 'openai:m', 'top_p': 0.9}),)
     """
     return tuple(
-        AgentSpec(USER, place, parameters={"by": str(by), **by.parameters}) for place in places
+        AgentSpec(USER, place, parameters={"by": str(by), **by.parameters}, typed=by.typed)
+        for place in places
     )
 
 

@@ -14,7 +14,13 @@ from dialens.agents._agent import AgentSpec
 from dialens.agents._registry import files_beside, kind_named, parse_agent
 from dialens.agents.talks._contexts import read_contexts
 from dialens.agents.talks._openings import read_openings
-from dialens.agents.talks._plan import CollectionPlan, Partners, simulated_users, varied
+from dialens.agents.talks._plan import (
+    CollectionPlan,
+    Partners,
+    named_apart,
+    simulated_users,
+    varied,
+)
 from dialens.agents.users import shipped_packs
 from dialens.base import Budget, DialensError, read_yaml, validated
 
@@ -192,7 +198,7 @@ def read_plan(path: Path) -> CollectionPlan:
     read = validated(PlanFile, data, lines, path)
     folder = path.parent
     return CollectionPlan(
-        agents=_specs(read.agents, folder),
+        agents=named_apart(_specs(read.agents, folder)),
         partners=_users(read.users, folder) if read.users else _partners(read.partners, folder),
         openings=_openings(read.openings, folder),
         turns=read.turns,

@@ -97,6 +97,11 @@ class SimulatedUser:
         return self.by.host  # type: ignore[attr-defined]
 
     @property
+    def keys_sent(self) -> Any:
+        """What who plays is sent of the environment, where it is."""
+        return self.by.keys_sent  # type: ignore[attr-defined]
+
+    @property
     def limit(self) -> Any:
         """The limits that who plays keeps to, where it has any."""
         return self.by.limit  # type: ignore[attr-defined]
@@ -255,7 +260,7 @@ def open_agent(spec: AgentSpec) -> SimulatedUser:
             f"{spec}: who plays the users? Name a language model: by=openai:MODEL, by=llama:FILE …"
         )
     pack = read_pack(spec.target)
-    player = parse_agent(settings.by, own)
+    player = replace(parse_agent(settings.by, own), typed=spec.typed)
     if player.kind in ("human", "user"):
         raise DialensError(f"{spec}: a {player.kind} cannot play simulated users. Name a model.")
     form = settings.form

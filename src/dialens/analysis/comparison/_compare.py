@@ -18,7 +18,9 @@ from dialens.analysis.comparison._tables import (
     EXCHANGE,
     INTERVALS,
     LARGEST_SIZE,
+    NEARLY,
     POOLED,
+    SIGNS,
     TOO_FEW,
     T,
 )
@@ -115,7 +117,8 @@ def compare(
     Where both answered the same contexts the comparison is paired: contexts are the units, and
     both bring what they answered. Otherwise the dialogues of each are. Interval and p are
     Student's on the jackknife over units, corrected for skewness; with fewer than six units a side
-    or fewer than six that differ from the rest there are none. P-values are two-sided and corrected
+    or where nearly all have the same value there are none; pairs that nearly all differ by the same
+    amount are tested by flipping signs. P-values are two-sided and corrected
     after Benjamini & Hochberg (1995), headline metrics as one family and the others as another.
 
     Args:
@@ -191,7 +194,13 @@ def compared_pairs(
                 pl.Series("headline", headline),
                 pl.Series("reason", [one or other for one, other in reasons], pl.String),
             )
-            .with_columns(reason=pl.when(test=EXCHANGE).then(pl.lit(CONSTANT)).otherwise("reason"))
+            .with_columns(
+                reason=pl.when(test=EXCHANGE)
+                .then(pl.lit(CONSTANT))
+                .when(test=SIGNS)
+                .then(pl.lit(NEARLY))
+                .otherwise("reason")
+            )
             .with_columns(_why("p", few=few))
         )
         parts.append(_not_compared(parts[-1], not_compared, left_out, cards))
@@ -215,6 +224,7 @@ def _compared(
     test = np.full(len(sums.metrics), T, dtype=object)
     test[steps] = BOOTSTRAP
     test[found.constant] = EXCHANGE
+    test[found.flipped] = SIGNS
     test[np.isnan(found.p)] = None
     effect = hedges_g(a, b)
     effect[steps] = np.nan

@@ -94,7 +94,8 @@ class GroupStatistics:
             undefined = np.isnan(draws).mean(axis=1) > MOST_UNDEFINED
             spread = np.nanstd(np.where(undefined[:, None], 0.0, draws), axis=1)
             error[self.steps] = spread * np.sqrt(units / (units - 1))
-        return skewed_t(first, second, error=error, confidence=confidence)
+        between = paired and other is not None
+        return skewed_t(first, second, error=error, paired=between, confidence=confidence)
 
 
 class GroupStatisticsOf:

@@ -13,6 +13,8 @@ from dialens.statistics import FEWEST, Floats
 from dialens.statistics.power import found_with
 
 _MOST_PAIRS = 30
+_NO_SPREAD = 1e-9
+"""Of values that are equal, whatever rounding leaves of that."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +72,7 @@ def pilot(scores: Scores, metrics: Sequence[str]) -> Pilot | None:
     rows = {
         metric.name: float(deviation)
         for metric, deviation in zip(sums.metrics, deviations, strict=True)
-        if deviation > 0
+        if deviation > _NO_SPREAD
     }
     return Pilot(dialogs, paired, rows) if rows else None
 

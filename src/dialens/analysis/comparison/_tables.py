@@ -14,7 +14,9 @@ T: Final = "t"
 BOOTSTRAP: Final = "t, bootstrap error"
 EXCHANGE: Final = "exchange"
 TOO_FEW: Final = f"fewer than {FEWEST} dialogs or contexts"
-ALIKE: Final = f"fewer than {FEWEST} dialogs or contexts differ from the rest"
+SIGNS: Final = "signs"
+ALIKE: Final = f"nearly all dialogs or contexts have the same value: fewer than {FEWEST} another"
+NEARLY: Final = "nearly all pairs differ by the same amount"
 CONSTANT: Final = "every dialog has the same value"
 MEAN_OF_DIALOGS: Final = "mean of dialogs"
 POOLED: Final = "pooled"
@@ -69,7 +71,8 @@ COMPARISONS = pl.Schema(
 (Hedges' g), null beyond ±20, where dialogues do not vary to speak of. Headline metrics are one
 family of tests, the others another; `family` is how many tests `p_adjusted` was corrected over.
 `test` is `t` (on the jackknife, corrected for skewness), `t, bootstrap error` for a metric in
-steps, or `exchange` where all dialogues of each side say the same."""
+steps, `exchange` where all dialogues of each side say the same, or `signs` where nearly all pairs
+differ by the same amount, of which their signs are flipped."""
 
 
 def note_on_tests(table: pl.DataFrame) -> str:
@@ -93,6 +96,11 @@ than 6 dialogs or contexts).'
         said.append(
             f"{counted(constant, 'row')} in which all dialogues of each say the same: exchanging "
             "dialogues."
+        )
+    if flipped := int((used == SIGNS).sum()):
+        said.append(
+            f"{counted(flipped, 'row')} in which nearly all pairs differ by the same amount: "
+            "flipping their signs."
         )
     if "n_a" in table.columns and (careful := _over_careful(table)):
         said.append(

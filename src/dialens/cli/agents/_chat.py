@@ -11,6 +11,7 @@ import typer
 from dialens.agents import AgentError, AgentSpec, Reply, label_of, make_agent, parse_agent
 from dialens.agents.talks import Chat, add_to_corpus, refuse_foreign
 from dialens.base import DialensError, counted
+from dialens.cli._keys import Allow, allow, say_keys
 from dialens.cli._options import Seed, shown
 from dialens.cli.agents._options import Settings, with_settings
 
@@ -29,6 +30,7 @@ def chat(
         ),
     ] = None,
     seed: Seed = 0,
+    allowed: Allow = None,
 ) -> None:
     """Talk with an agent on the terminal; its answers appear as they come.
 
@@ -48,7 +50,9 @@ def chat(
         raise DialensError("You cannot chat with yourself. Name another agent.")
     if output is not None:
         refuse_foreign(output)
+    allow(allowed)
     opened = make_agent(specs[0])
+    say_keys([opened])
     talk = Chat(opened, seed=seed)
     print(f"{label_of(opened.system, opened.name)}. {_HELP}")
     try:

@@ -12,6 +12,7 @@ from dialens.agents.talks import (
     Collected,
     CollectionPlan,
     Partners,
+    named_apart,
     read_contexts,
     read_openings,
     simulated_users,
@@ -19,6 +20,7 @@ from dialens.agents.talks import (
 )
 from dialens.agents.talks import collect as collect_talks
 from dialens.base import DialensError, progress
+from dialens.cli._keys import Allow, allow, say_keys
 from dialens.cli._options import Force, shown, told_if_stopped
 from dialens.cli.agents._collect_words import show_done, show_failures, show_plan
 from dialens.cli.agents._options import Settings, agents_extra, with_settings
@@ -134,6 +136,7 @@ def collect(
         bool, typer.Option("--fresh", help="Delete what an earlier run collected in the folder.")
     ] = False,
     force: Force = False,
+    allowed: Allow = None,
 ) -> None:
     """Let agents talk with each other, or with you, and keep what they say as a corpus.
 
@@ -158,6 +161,7 @@ def collect(
       dialens agents collect plan.yaml -o talks --workers 8 --max-cost 2.50
       dialens score talks -o out
     """
+    allow(allowed)
     options = {
         "--agent": agents,
         "--partner": partners,
@@ -259,7 +263,7 @@ def _plan(
         if partners:
             whom = tuple(parse_agent(text) for text in partners)
     return CollectionPlan(
-        agents=tuple(specs),
+        agents=named_apart(specs),
         partners=whom,
         openings=None if openings is None else read_openings(openings),
         turns=usual.turns if turns is None else turns,
@@ -293,6 +297,7 @@ def _collect(
             force=force,
             keep_partial=keep_partial,
             advance=advance,
+            begin=lambda opened: say_keys(one.agent for one in opened.models),
         )
 
 

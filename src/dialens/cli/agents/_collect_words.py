@@ -20,6 +20,7 @@ from dialens.agents.talks import (
     so_far,
 )
 from dialens.base import Budget, Spent, counted, duration, exceeded
+from dialens.cli._keys import say_keys
 from dialens.cli._options import shown
 from dialens.cli._terminal import plain_console, plain_table
 from dialens.cli.agents._pilot import show_planned
@@ -44,6 +45,7 @@ def show_plan(plan: CollectionPlan, target: Path | None, pilot: Path | None) -> 
             print(f"{counted(there, 'dialogue is', 'dialogues are')} there already, {left:,} left.")
         if uses:
             _show_uses(uses)
+        say_keys(one.agent for one in opened.models)
         _show_budget(plan.budget, uses, spent)
         show_planned(plan, opened, pilot or collected)
         print("Nobody was asked.")
@@ -140,6 +142,13 @@ def show_done(done: Collected) -> None:
                 f"{label} was cut off at its most tokens in {usage.cut_off:,} of "
                 f"{counted(usage.replies, 'reply', 'replies')}; these are marked (`finish`). Raise "
                 "max_tokens, or ask for shorter answers."
+            )
+        if usage.beyond:
+            print(
+                f"! {label} wrote more tokens than its max_tokens allows in {usage.beyond:,} of "
+                f"{counted(usage.replies, 'reply', 'replies')}, up to {usage.longest:,}: its "
+                "endpoint does not keep to it, so that a reply can cost more than was set aside "
+                "for it, and a budget can be passed by the replies that were under way."
             )
         if usage.notes:
             most = max(usage.notes, key=lambda note: usage.notes[note])

@@ -31,12 +31,15 @@ def agents_extra() -> AbstractContextManager[None]:
 def with_settings(specs: Sequence[AgentSpec], entries: Sequence[str]) -> list[AgentSpec]:
     """Agents with what `--set` says; one that is given several values makes several agents.
 
+    What is typed is the user's own word, also on where a key is to go.
+
     Examples:
         >>> from dialens.agents import parse_agent
         >>> made = with_settings([parse_agent("openai:m")], ["temperature=0", "temperature=1"])
         >>> [one.parameters for one in made]
         [{'temperature': 0}, {'temperature': 1}]
     """
+    specs = [replace(spec, typed=True) for spec in specs]
     values: list[dict[str, list[Value]]] = [{} for _ in specs]
     for entry in entries:
         left, equals, text = entry.partition("=")

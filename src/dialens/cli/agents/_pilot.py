@@ -15,6 +15,7 @@ _CHEAP = ("length", "question", "distinct_1")
 """Metrics of any language that need no model."""
 _EFFECTS = (0.5, 0.3, 0.2, 0.1)
 _FEW = 20
+_SMALLEST = 0.001
 _TOO_FEW = "Fewer than six dialogues an agent are not tested."
 
 
@@ -46,7 +47,11 @@ def show_planned(plan: CollectionPlan, opened: OpenPlan, source: Path | Corpus |
     else:
         print(_with_data(found, cards, pairs if found.paired else apart))
     if not plan.contexts and plan.dialogues > pairs:
-        print(f"{pairs:,} openings make no more pairs than that; --openings brings more.")
+        if plan.with_users:
+            what = "scenarios make no more pairs than that: name further ones (--users FILE)."
+        else:
+            what = "openings make no more pairs than that; --openings brings more."
+        print(f"{pairs:,} {what}")
 
 
 def _pairs(plan: CollectionPlan, opened: OpenPlan) -> int:
@@ -112,4 +117,6 @@ def _smaller(found: float | None) -> float:
 
 def _told(card: MetricCard, value: float) -> str:
     size = f"{100 * value:.0f} points" if card.percent else number(value)
+    if not card.percent and value < _SMALLEST:
+        size = f"less than {_SMALLEST:g}"
     return f"{card.long_label.lower()} {size}"

@@ -56,5 +56,14 @@ def scenarios(
     for scenario in found.scenarios:
         mood = f" ({scenario.mood})" if scenario.mood else ""
         print(f"\n{scenario.name}: {scenario.persona}{mood}\n  wants {scenario.goal}")
-        if scenario.opening:
-            print(f"  begins: {scenario.opening}")
+        for words, value in (
+            ("begins:", scenario.opening),
+            ("knows:", "; ".join(scenario.knowledge)),
+            ("writes:", scenario.style),
+            ("turns of theirs, at most:", scenario.turns),
+            ("patience, in replies:", scenario.patience),
+            ("satisfied by:", " | ".join(scenario.satisfied_by)),
+            ("leaves on:", " | ".join(scenario.leaves_on)),
+        ):
+            if value:
+                print(f"  {words} {value}")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dialens.base import counted, listed
+from dialens.cli._keys import Allow, allow, say_keys
 from dialens.cli._options import Seed
 from dialens.cli._terminal import plain_table, print_whole
 from dialens.cli.study._agents_asked import AskedAgent, ask_agents
@@ -41,6 +42,7 @@ def check(
         ),
     ] = False,
     seed: Seed = 0,
+    allowed: Allow = None,
 ) -> None:
     """Check a study file, and say how long it takes, what it costs and what is left to mend.
 
@@ -64,6 +66,7 @@ def check(
     design = loaded.design
     asked: Sequence[AskedAgent] = ()
     if design.conversations is not None:
+        allow(allowed)
         agents = open_agents(loaded, study_file(study).parent)
         asked = () if offline else ask_agents(agents, design.conversations, seed=seed)
     silent = [one.name for one in asked if one.reply is None]
@@ -91,6 +94,7 @@ def check(
         print(f"Languages: {', '.join(loaded.languages)}")
     if design.conversations is not None:
         print(_agents(loaded, offline=offline))
+        say_keys(agents.values())
     for one in asked:
         print(one.line())
     _cells(estimated)

@@ -9,6 +9,7 @@ import typer
 from rich.table import Column
 
 from dialens.base import DialensError, Spent, counted, duration, exceeded, listed, progress
+from dialens.cli._keys import Allow, allow, say_keys
 from dialens.cli._options import shown, told_if_stopped
 from dialens.cli._terminal import plain_console, plain_table
 from dialens.cli.study._database import StudyPath
@@ -71,6 +72,7 @@ def judge(
     at_once: Annotated[
         int, typer.Option("--at-once", min=1, max=256, help="Requests at the same time.")
     ] = 4,
+    allowed: Allow = None,
 ) -> None:
     """Let language models take a study: the same screens, rules and columns as people.
 
@@ -116,8 +118,10 @@ def judge(
     wanted = read_judges(path) if agent is None else _single(path, agent, send_to or [])
     from dialens.cli.study._judge_models import forbidden, open_models
 
+    allow(allowed)
     models = open_models(wanted, path.parent)
     try:
+        say_keys(agent for model in models.values() for agent in model.agents.values())
         plan = JudgePlan(loaded, wanted, models)
         refusal = forbidden(wanted, models)
         if not path.exists() and not refusal:

@@ -14,6 +14,7 @@ from dialens.agents import (
     Message,
     Reply,
     Wish,
+    clean_reply,
     kind_named,
     make_agent,
     prices_of,
@@ -131,8 +132,8 @@ class AgentModel:
         try:
             if callable(answer):
                 reply: Reply = answer(_history(said), wish, seed=seed)
-                return reply
-            return agent.reply(_history(said), seed=seed)
+                return clean_reply(reply)
+            return clean_reply(agent.reply(_history(said), seed=seed))
         except AgentError:
             raise
         except Exception as error:  # one judge's mistake must not end everybody's work

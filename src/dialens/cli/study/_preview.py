@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from dialens.cli._keys import Allow, allow
 from dialens.cli.study._database import StudyPath
 from dialens.cli.study._extra import studies_extra
 
@@ -16,6 +17,7 @@ def preview(
     open_it: Annotated[
         bool, typer.Option("--open/--no-open", help="Open the page in the browser.")
     ] = True,
+    allowed: Allow = None,
 ) -> None:
     """Show a study in the browser while it is written: every screen, as participants see it.
 
@@ -29,6 +31,7 @@ def preview(
     """
     with studies_extra():
         from dialens.web import serve_preview
+    allow(allowed)
     serve_preview(study, port=port, ready=_ready, open_browser=open_it)
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dialens.base import DialensError
+from dialens.cli._keys import Allow, allow, say_keys
 from dialens.cli.study._database import DatabaseOption, Unfinished, database_of
 from dialens.cli.study._extra import studies_extra
 
@@ -65,6 +66,7 @@ def serve(
     ] = 100,
     log: Annotated[bool, typer.Option("--log", help="Print every request.")] = False,
     unfinished: Unfinished = False,
+    allowed: Allow = None,
 ) -> None:
     """Serve a study in the browser, with a page for the researcher to follow it.
 
@@ -85,6 +87,7 @@ def serve(
     with studies_extra():
         from dialens.web import check_names, password_from, root_path
         from dialens.web import serve as run
+    allow(allowed)
     password, made_up = password_from(os.environ)
     if password_file is not None:
         password, made_up = _read(password_file), False
@@ -156,7 +159,9 @@ def _ready(study: Path, url: str, *, unfinished: bool) -> "Study":
     loaded = load_study(study)
     if not unfinished:
         check_finished(study)
-    for line in unreachable_agents(open_agents(loaded, study_file(study).parent)):
+    agents = open_agents(loaded, study_file(study).parent)
+    say_keys(agents.values())
+    for line in unreachable_agents(agents):
         print(f"! {line}")
     with Store.open(url) as store:
         store.database.check()

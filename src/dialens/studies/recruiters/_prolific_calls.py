@@ -9,7 +9,7 @@ from typing import Any
 
 import httpx
 
-from dialens.base import DialensError, RetryPolicy, not_sent, send_with_retry
+from dialens.base import DialensError, RetryPolicy, know_secret, not_sent, send_with_retry
 
 ENDPOINT = "https://api.prolific.com"
 TOKEN_VARIABLE = "PROLIFIC_API_TOKEN"
@@ -45,6 +45,7 @@ class ProlificCalls:
             )
         if not token.isascii() or not token.isprintable():
             raise DialensError(f"{TOKEN_VARIABLE} does not hold a token: it has odd characters.")
+        know_secret(token)
         return httpx.Client(
             base_url=self.endpoint or ENDPOINT,
             headers={"Authorization": f"Token {token}"},
