@@ -25,6 +25,7 @@ OPERATION: tuple[str, ...] = (
     "limits",
     "resume",
     "admit_earlier",
+    "entry",
     "completion",
     "recruiter",
     "waves.*.after_hours",

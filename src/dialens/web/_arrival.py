@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from dialens.base import DialensError
 from dialens.studies.design import RecruiterSettings
-from dialens.studies.recruiters import recruiters
+from dialens.studies.recruiters import INVITATION, recruiters
 from dialens.studies.texts import Texts
 
 _PREVIEW = "ASSIGNMENT_ID_NOT_AVAILABLE"
@@ -44,16 +44,19 @@ class Arrival:
         worker: Who they are there; none for people by link who were given no id.
         parameters: What else the recruiter sent, e.g. the assignment.
         preview: Whether they only look at the task and have not accepted it yet.
+        invited: Whether they came by a link that was made for them.
     """
 
     recruiter: str
     worker: str | None = None
     parameters: Mapping[str, str] | None = None
     preview: bool = False
+    invited: bool = False
 
     def as_json(self) -> dict[str, object]:
         """What a signed cookie keeps of it."""
-        return {"r": self.recruiter, "w": self.worker, "p": dict(self.parameters or {})}
+        kept = {"r": self.recruiter, "w": self.worker, "p": dict(self.parameters or {})}
+        return kept | ({"i": True} if self.invited else {})
 
     @classmethod
     def from_json(cls, value: Mapping[str, object]) -> "Arrival":
@@ -61,7 +64,17 @@ class Arrival:
         parameters = value.get("p")
         kept = dict(parameters) if isinstance(parameters, Mapping) else {}
         worker = value.get("w")
-        return cls(str(value.get("r")), None if worker is None else str(worker), kept)
+        return cls(
+            str(value.get("r")),
+            None if worker is None else str(worker),
+            kept,
+            invited=value.get("i") is True,
+        )
+
+
+def not_invited() -> NotRecruited:
+    """The error for somebody without a link that was made for them."""
+    return NotRecruited(recruiters()["personal"].entrance, "recruit_personal")
 
 
 def arrival(
@@ -69,6 +82,7 @@ def arrival(
     query: Mapping[str, str],
     *,
     invited: Callable[[str], str | None] = lambda _: None,
+    links_only: bool = False,
 ) -> Arrival:
     """Read the parameters of the study's recruiter; those of others are not looked at.
 
@@ -76,6 +90,7 @@ def arrival(
         settings: Of the recruiter, as the study file has them.
         query: What the address holds.
         invited: Says who a personal link was made for.
+        links_only: Whether nobody comes without a personal link, whatever the recruiter.
 
     Examples:
         >>> from dialens.studies.design import LinkRecruiter, MTurkRecruiter, ProlificRecruiter
@@ -90,7 +105,7 @@ def arrival(
     """
     recruiter = settings.kind
     kind = recruiters()[recruiter]
-    names = kind.names(settings)
+    names = (INVITATION,) if links_only else kind.names(settings)
     present = {name: query[name].strip() for name in names if query.get(name, "").strip()}
     for name, value in present.items():
         if not _IDENTIFIER.fullmatch(value):
@@ -101,8 +116,10 @@ def arrival(
             return Arrival(recruiter, preview=True)
         raise NotRecruited(kind.entrance, f"recruit_{recruiter}")
     worker = present.pop(names[0], None) if names else None
-    if kind.sealed and worker is not None:
+    if (kind.sealed or links_only) and worker is not None:
         worker = invited(worker)
+    if worker is None and links_only:
+        raise not_invited()
     if worker is None and kind.entrance:
         raise NotRecruited(kind.entrance, f"recruit_{recruiter}")
-    return Arrival(recruiter, worker, present)
+    return Arrival(recruiter, worker, present, invited=kind.sealed or links_only)

@@ -75,6 +75,9 @@ class ProviderRecruiter(RecruiterSettings):
         default_factory=list
     )
     """Names of other parts that are handed back at the end."""
+    secret_parameter: str | None = None
+    """Which of those is new with each participation and cannot be guessed: who comes back in
+    another browser has to bring the same."""
     return_url: str | None = None
     """Where people go at the end; {code} stands for the completion code, and the name of a
     parameter for what it held."""
@@ -86,6 +89,10 @@ class ProviderRecruiter(RecruiterSettings):
             raise ValueError(
                 f"id_parameter and other_parameters must differ, and none is called {CODE}; "
                 f"seen: {', '.join(names)}"
+            )
+        if self.secret_parameter is not None and self.secret_parameter not in names[1:]:
+            raise ValueError(
+                f"secret_parameter is one of other_parameters; seen: {self.secret_parameter}"
             )
         _check_return(self.return_url, names)
         return self

@@ -1,5 +1,6 @@
 from ._bonuses import Due, bonuses_due, pay_bonuses, unsettled
 from ._codes import completion_code, possible_outcomes
+from ._guarding import INVITATION, by_invitation, entrance_guard, entrance_secret
 from ._invitations import (
     BY_BROWSER,
     LONGEST_ID,
@@ -18,6 +19,7 @@ from ._returning import PROLIFIC_DONE, Return
 
 __all__ = [
     "BY_BROWSER",
+    "INVITATION",
     "LONGEST_ID",
     "PROLIFIC_DONE",
     "REJECTIONS",
@@ -34,7 +36,10 @@ __all__ = [
     "Return",
     "Work",
     "bonuses_due",
+    "by_invitation",
     "completion_code",
+    "entrance_guard",
+    "entrance_secret",
     "match",
     "money",
     "numbered_people",

@@ -3,6 +3,7 @@ from ._arrivals import no_place
 from ._backup import Backup, back_up, check_belongs, restore
 from ._changes import CHANGES, IS_CHANGE, Change
 from ._conversations import LEASE_S, ConversationStore
+from ._entry import EntryProof, first_shown
 from ._figures import CellProgress, EarlyEnd, Times
 from ._forget import Forgotten
 from ._frames import ANSWERS, EXCHANGES
@@ -76,6 +77,7 @@ __all__ = [
     "EarlyEnd",
     "EndedLogins",
     "Ending",
+    "EntryProof",
     "Event",
     "EventError",
     "Forgotten",
@@ -110,6 +112,7 @@ __all__ = [
     "WrongKey",
     "back_up",
     "check_belongs",
+    "first_shown",
     "histories",
     "last_failures",
     "lost_by_agent",
