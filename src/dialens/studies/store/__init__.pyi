@@ -32,7 +32,7 @@ from ._secrets import KEY_VARIABLE, Secrets
 from ._session import Session
 from ._standings import SessionStanding, Standings
 from ._store import Store
-from ._submission import REPEATED, STORED, Ending, Receipt, Submission
+from ._submission import REPEATED, SLACK_S, STORED, Ending, Receipt, Submission
 from ._submit import PendingSubmission
 from ._tables import (
     COMPLETED,
@@ -64,6 +64,7 @@ __all__ = [
     "PARTICIPANTS",
     "REPEATED",
     "RESTARTED",
+    "SLACK_S",
     "STORED",
     "AgentFailure",
     "AgentReply",
