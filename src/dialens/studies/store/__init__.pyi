@@ -8,7 +8,7 @@ from ._figures import CellProgress, EarlyEnd, Times
 from ._forget import Forgotten
 from ._frames import ANSWERS, EXCHANGES
 from ._histories import History, ScreenVisit, histories
-from ._logins import EndedLogins
+from ._logins import EndedLogins, LoginTries, TooManyTries
 from ._messages import AgentFailure, AgentReply, Lease, ParticipantMessage
 from ._operating import OperationStore
 from ._partial import lost_by_agent, partial_sentences
@@ -84,6 +84,7 @@ __all__ = [
     "Forgotten",
     "History",
     "Lease",
+    "LoginTries",
     "NotFinished",
     "OperationStore",
     "ParticipantMessage",
@@ -106,6 +107,7 @@ __all__ = [
     "StudyRecord",
     "Submission",
     "Times",
+    "TooManyTries",
     "UnknownParticipant",
     "UnknownSession",
     "UnknownStudy",
