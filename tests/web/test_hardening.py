@@ -318,10 +318,10 @@ def test_serving_to_others_without_a_proxy_is_warned_of(
 
 
 def test_who_withdraws_at_whichever_screen_leaves_nothing(make: Make, visit: Visit) -> None:
-    study = tea(recruiter={"kind": "prolific"}, presentation={"deadline": 600}, **ONE_CELL)
-    site = make(study)
+    shown = {**ONE_CELL["presentation"], "deadline": 600}
+    site = make(tea(**ONE_CELL | {"recruiter": {"kind": "prolific"}, "presentation": shown}))
     screens = len(site.planner.screens(site.study.cells[0].name, 0))
-    assert screens > 5
+    assert screens >= 5
     for answered in range(1, screens - 1):
         person = visit(site)
         page = person.begin(f"/?PROLIFIC_PID=5f{answered}&SESSION_ID=x{answered}")

@@ -35,6 +35,7 @@ from ._recruiter import (
     PersonalRecruiter,
     ProlificRecruiter,
     ProviderRecruiter,
+    PublicKey,
     RecruiterSettings,
 )
 from ._waves import Wave
@@ -78,6 +79,7 @@ __all__ = [
     "PersonalRecruiter",
     "ProlificRecruiter",
     "ProviderRecruiter",
+    "PublicKey",
     "Quality",
     "Questionnaire",
     "RecruiterSettings",

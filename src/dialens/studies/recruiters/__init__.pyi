@@ -1,6 +1,13 @@
 from ._bonuses import Due, bonuses_due, pay_bonuses, unsettled
 from ._codes import completion_code, possible_outcomes
-from ._guarding import INVITATION, by_invitation, entrance_guard, entrance_secret
+from ._guarding import (
+    INVITATION,
+    by_invitation,
+    entrance_guard,
+    entrance_secret,
+    is_verified,
+    signing_keys,
+)
 from ._invitations import (
     BY_BROWSER,
     LONGEST_ID,
@@ -16,6 +23,7 @@ from ._prolific import REJECTIONS, Prolific
 from ._recruiter import Cost, Posting, Recruiter, Work, money
 from ._registry import Access, RecruiterKind, recruiter_of, recruiters
 from ._returning import PROLIFIC_DONE, Return
+from ._signed_address import TOKEN, signed_ids
 
 __all__ = [
     "BY_BROWSER",
@@ -23,6 +31,7 @@ __all__ = [
     "LONGEST_ID",
     "PROLIFIC_DONE",
     "REJECTIONS",
+    "TOKEN",
     "Access",
     "Cost",
     "Due",
@@ -40,6 +49,7 @@ __all__ = [
     "completion_code",
     "entrance_guard",
     "entrance_secret",
+    "is_verified",
     "match",
     "money",
     "numbered_people",
@@ -49,6 +59,8 @@ __all__ = [
     "read_people",
     "recruiter_of",
     "recruiters",
+    "signed_ids",
+    "signing_keys",
     "unsettled",
     "wave_invitations",
 ]

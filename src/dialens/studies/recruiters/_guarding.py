@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from dialens.studies.design import Design, RecruiterSettings
+from dialens.studies.design import Design, ProlificRecruiter, PublicKey, RecruiterSettings
 from dialens.studies.recruiters._registry import recruiters
 
 INVITATION = "invitation"
@@ -20,13 +20,23 @@ def by_invitation(design: Design) -> bool:
     return design.entry.invited or recruiters()[design.recruiter.kind].sealed
 
 
+def signing_keys(settings: RecruiterSettings) -> tuple[PublicKey, ...]:
+    """The keys by which a platform's addresses are verified; none where they are not."""
+    return tuple(settings.keys) if isinstance(settings, ProlificRecruiter) else ()
+
+
+def is_verified(design: Design) -> bool:
+    """Whether it is sure who comes: by a link that was made for them, or a signed address."""
+    return by_invitation(design) or bool(signing_keys(design.recruiter))
+
+
 def entrance_secret(
     settings: RecruiterSettings, worker: str | None, parameters: Mapping[str, str]
 ) -> str | None:
     """What somebody has to bring again who comes back in another browser; none if nothing helps.
 
     It is what the platform put into the address for this participation alone. Where there is no
-    such thing it is who they are: the address says nothing else.
+    such thing it is who they are: the address says nothing else, or is signed, so that it is sure.
 
     Args:
         settings: Of the recruiter.
@@ -43,7 +53,7 @@ def entrance_secret(
         'anna'
     """
     name = recruiters()[settings.kind].secret_name(settings)
-    return parameters.get(name) if name else worker
+    return parameters.get(name) if name and not signing_keys(settings) else worker
 
 
 def entrance_guard(design: Design) -> str:
@@ -63,6 +73,8 @@ def entrance_guard(design: Design) -> str:
     who = names[0]
     if by_invitation(design):
         let_in = "with a link of `dialens study links` alone"
+    elif signing_keys(settings):
+        let_in = f"for whoever comes with {who}, signed by the platform"
     elif kind.entrance:
         let_in = f"for whoever comes with {who}, which is not verified"
     else:
@@ -78,6 +90,8 @@ def _who_goes_on(design: Design, who: str) -> str:
         return "nobody goes on"
     if by_invitation(design):
         return "whoever has the same link goes on"
+    if signing_keys(settings):
+        return f"who brings the same {who}, signed, goes on"
     if how == "same_address" and secret:
         return f"who brings the same {secret} goes on"
     return f"whoever gives the same {who} goes on"
