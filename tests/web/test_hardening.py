@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -282,10 +283,11 @@ def test_one_script_is_not_many_by_saying_so(
 ) -> None:
     """`X-Forwarded-For` counts if the proxy that `--proxy` names sent it, and its last entry."""
     site = replace(make(tea()), per_address=3)
-    behind = ProxyHeadersMiddleware(study_app(site), trusted_hosts="10.0.0.9")
+    app: Any = study_app(site)
+    behind: Any = ProxyHeadersMiddleware(app, trusted_hosts="10.0.0.9")
     seen = []
     for number in range(6):
-        client = TestClient(behind, client=(sender, 5000))  # type: ignore[arg-type]
+        client = TestClient(behind, client=(sender, 5000))
         client.headers["x-forwarded-for"] = forwarded.format(number)
         page = Page(client.get("/").text)
         seen.append(client.post("/begin", data=page.hidden, follow_redirects=False).status_code)
