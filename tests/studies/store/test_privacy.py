@@ -16,6 +16,7 @@ from dialens.studies import Field, Screen, Side, Talk
 from dialens.studies.store import (
     AgentFailure,
     ConversationStore,
+    LoginTries,
     OperationStore,
     ParticipantMessage,
     PaymentStore,
@@ -124,6 +125,7 @@ def test_forgetting_reaches_every_table_with_people_in_it(store: Store) -> None:
     study = store.studies()[0].hash
     PaymentStore(operating, "prolific").begin(study, {"work": gone}, Decimal("0.50"), now=NOON)
     store.depart(arrive(store, store.studies()[0]).token, "no_consent")
+    LoginTries(store.database, store.secrets, lambda: NOON).judged("192.0.2.1", lambda: None)
     with store.database.reading() as connection:
         before = _rows(connection)
     assert all(before[name] for name in before)
@@ -131,7 +133,7 @@ def test_forgetting_reaches_every_table_with_people_in_it(store: Store) -> None:
     with store.database.reading() as connection:
         after = _rows(connection)
     left = {name for name, count in after.items() if count}
-    assert left == {"studies", "cells", "settings", "departures"}
+    assert left == {"studies", "cells", "settings", "departures", "mistakes"}
 
 
 def _rows(connection) -> dict[str, int]:

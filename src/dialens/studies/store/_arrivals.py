@@ -277,7 +277,8 @@ def _with_an_id_alone(
         own = update(sessions).where(sessions.c.id == row.id)
         connection.execute(own.values(secret_mark=arrival.secret_mark))
         return _with_token(connection, row, token, arrival)
-    if entry_of(study).another_browser != "never":
+    only_here = entry_of(study).another_browser == "never"
+    if not only_here:
         following = _following(study, row, arrival.now)
         if following is not None:
             attempt = (row.participant_id, row.cell_id, row.attempt + 1, row.seed, following)
@@ -285,7 +286,9 @@ def _with_an_id_alone(
         if row.state == EXPIRED and row.outcome is None and study.resume != "block":
             return _anew(connection, study, row, arrival, token)
     under_way = row.state == LIVE and row.outcome is None
-    raise Blocked("other_browser" if under_way or study.resume != "block" else "blocked")
+    if study.resume == "block" and not under_way:
+        raise Blocked("blocked")
+    raise Blocked("other_browser" if only_here else "other_address")
 
 
 def _following(study: Row[Any], row: Row[Any], now: datetime) -> int | None:
