@@ -9,11 +9,13 @@ from urllib.parse import quote
 import pytest
 from starlette.testclient import TestClient
 
+from dialens.studies.store import LoginTries, TooManyTries
 from dialens.web import Site
 from dialens.web._guard import security_headers
-from dialens.web._password import Password, TooManyTries
+from dialens.web._password import Password
 from tests.web.conftest import PASSWORD, Make, Visit, tea
 from tests.web.people import Page
+from tests.web.test_participation import Clock
 
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(1)>\"'--{{7*7}}"
 
@@ -383,20 +385,22 @@ def test_the_password_is_not_guessed_by_trying(site: Site, visit: Visit) -> None
     assert int(told.headers["retry-after"]) > 0
 
 
-def test_patience_returns_and_addresses_are_counted_apart() -> None:
-    now = [0.0]
-    door = Password("correct horse battery", clock=lambda: now[0])
+def test_patience_returns_and_addresses_are_counted_apart(site: Site) -> None:
+    clock = Clock()
+    tries = LoginTries(site.store.database, site.store.secrets, clock)
+    door = Password("correct horse battery", tries)
     for _ in range(5):
         assert not door.accepts("wrong", "10.0.0.1")
     with pytest.raises(TooManyTries):
         door.accepts("correct horse battery", "10.0.0.1")
     assert door.accepts("correct horse battery", "10.0.0.2")
-    now[0] = 301.0
+    clock.later(301)
     assert door.accepts("correct horse battery", "10.0.0.1")
 
 
-def test_many_machines_guess_no_faster() -> None:
-    door = Password("correct horse battery", clock=lambda: 0.0)
+def test_many_machines_guess_no_faster(site: Site) -> None:
+    tries = LoginTries(site.store.database, site.store.secrets, Clock())
+    door = Password("correct horse battery", tries)
     for number in range(100):
         assert not door.accepts("wrong", f"10.0.{number}.1")
     with pytest.raises(TooManyTries):

@@ -15,21 +15,26 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
-from sqlalchemy import text
+from sqlalchemy import func, select, text
 from sqlalchemy.exc import DBAPIError
 from starlette.testclient import TestClient
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
-from dialens.studies.store import OperationStore, Store
-from dialens.web import Site, study_app
+from dialens.cli.study._serve import _cautions
+from dialens.studies.store import LoginTries, OperationStore, Store
+from dialens.studies.store._tables import metadata
+from dialens.web import MOST_CONNECTIONS, Site, study_app
 from dialens.web._logging import Seldom
 from dialens.web._password import Password
 from dialens.web._serving import PatientProtocol
-from tests.web.conftest import PASSWORD, Make, Visit, log_in, running, tea
+from tests.web.conftest import KEY, PASSWORD, Make, Visit, log_in, running, tea
 from tests.web.people import Page, Person
 from tests.web.servers import PATIENCE_S, free_port, wait_for, write_study
+from tests.web.test_gates import ONE_CELL
 
 FILES = 400
 """The limit on open files that the flooded server is given."""
@@ -116,7 +121,7 @@ def test_requests_are_logged_with_a_time_and_without_who_it_was(tmp_path: Path) 
     with served(folder, "--log", "--host", "0.0.0.0") as (port, log):
         address = f"http://127.0.0.1:{port}"
         assert httpx.get(f"{address}/?PROLIFIC_PID=5f00bb").status_code == 200
-        wrong = {"authorization": "Bearer not the password"}
+        wrong = {"authorization": "Bearer not the password", "x-forwarded-for": "203.0.113.9"}
         assert httpx.get(f"{address}/api/study", headers=wrong).status_code == 401
         with socket.create_connection(("127.0.0.1", port)) as line:
             line.sendall(
@@ -130,7 +135,9 @@ def test_requests_are_logged_with_a_time_and_without_who_it_was(tmp_path: Path) 
         said = log.read_text()
     assert re.search(r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} INFO GET / 200$", said, re.MULTILINE)
     assert "5f00bb" not in said
+    # No proxy was named, so that nobody is believed who says where a request comes from.
     assert re.search(r"WARNING A wrong password .* came from 127\.0\.0\.1\.", said)
+    assert "203.0.113.9" not in said
     assert "not the password" not in said
     assert "Traceback" not in said
     assert "without encryption" in said
@@ -263,6 +270,78 @@ def test_one_address_cannot_take_all_places(make: Make, caplog: pytest.LogCaptur
     assert "began from 192.0.2.1 within 10 minutes" in caplog.text
 
 
+@pytest.mark.parametrize(
+    ("sender", "forwarded", "let_in"),
+    [
+        ("192.0.2.1", "198.51.100.{}", 3),  # nobody whom we know: what they say is not believed
+        ("10.0.0.9", "198.51.100.{}", 6),  # the proxy, and six people behind it
+        ("10.0.0.9", "198.51.100.{}, 203.0.113.7", 3),  # one, who says that they are others
+    ],
+)
+def test_one_script_is_not_many_by_saying_so(
+    make: Make, sender: str, forwarded: str, let_in: int
+) -> None:
+    """`X-Forwarded-For` counts if the proxy that `--proxy` names sent it, and its last entry."""
+    site = replace(make(tea()), per_address=3)
+    app: Any = study_app(site)
+    behind: Any = ProxyHeadersMiddleware(app, trusted_hosts="10.0.0.9")
+    seen = []
+    for number in range(6):
+        client = TestClient(behind, client=(sender, 5000))
+        client.headers["x-forwarded-for"] = forwarded.format(number)
+        page = Page(client.get("/").text)
+        seen.append(client.post("/begin", data=page.hidden, follow_redirects=False).status_code)
+    assert seen == [303] * let_in + [429] * (6 - let_in)
+    bare = TestClient(study_app(replace(site, per_address=1)), client=(sender, 5000))
+    for number in range(2):  # without --proxy nothing of it is read
+        bare.cookies.clear()
+        bare.headers["x-forwarded-for"] = f"198.51.100.{number}"
+        page = Page(bare.get("/").text)
+        sent = bare.post("/begin", data=page.hidden, follow_redirects=False)
+        assert sent.status_code == (303, 429)[number]
+
+
+@pytest.mark.parametrize(
+    ("host", "proxy", "warned"),
+    [
+        ("0.0.0.0", None, True),
+        ("::", None, True),
+        ("192.0.2.7", None, True),
+        ("0.0.0.0", "10.0.0.9", False),
+        ("127.0.0.1", None, False),
+        ("::1", None, False),
+    ],
+)
+def test_serving_to_others_without_a_proxy_is_warned_of(
+    host: str, proxy: str | None, warned: bool
+) -> None:
+    said = list(_cautions(host, proxy, MOST_CONNECTIONS))
+    assert ["without encryption" in one for one in said] == [True] * warned
+
+
+def test_who_withdraws_at_whichever_screen_leaves_nothing(make: Make, visit: Visit) -> None:
+    shown = {**ONE_CELL["presentation"], "deadline": 600}
+    site = make(tea(**ONE_CELL | {"recruiter": {"kind": "prolific"}, "presentation": shown}))
+    screens = len(site.planner.screens(site.study.cells[0].name, 0))
+    assert screens >= 5
+    for answered in range(1, screens - 1):
+        person = visit(site)
+        page = person.begin(f"/?PROLIFIC_PID=5f{answered}&SESSION_ID=x{answered}")
+        for _ in range(answered):
+            page = person.answer(page)
+        asked = Page(person.client.get("/withdraw").text)
+        form = asked.hidden | {"answers": "delete"}
+        assert person.client.post("/withdraw", data=form).url.path == "/withdrawn"
+        assert person.client.get("/study").url.path == "/"
+        with site.store.database.reading() as connection:
+            left = {
+                table.name: connection.execute(select(func.count()).select_from(table)).scalar()
+                for table in metadata.sorted_tables
+                if table.name not in ("settings", "studies", "cells", "departures")
+            }
+        assert set(left.values()) == {0}, (answered, left)
+
+
 def test_events_have_a_quota(site: Site, visit: Visit, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dialens.web._participant._MOST_EVENTS", 3)
     person = visit(site)
@@ -285,7 +364,8 @@ def test_who_may_only_look_changes_nothing_and_what_is_done_is_logged(
 ) -> None:
     look = "only looking around"
     site = make(tea())
-    doors = Password(PASSWORD, viewer=look, clock=time.monotonic)
+    tries = LoginTries(site.store.database, site.store.secrets, site.clock)
+    doors = Password(PASSWORD, tries, viewer=look)
     site = Site.of(site.study, site.store, password=doors)
 
     def enter(who: str, password: str) -> Person:
@@ -322,3 +402,24 @@ def test_who_may_only_look_changes_nothing_and_what_is_done_is_logged(
     shown = owner.come("/researcher/settings").html
     assert "Vera" in shown
     assert "data exported" in shown
+
+
+def test_failed_logins_count_for_all_processes_of_a_server(
+    site: Site, visit: Visit, tmp_path: Path
+) -> None:
+    """With four workers somebody had four times as many tries."""
+    file = site.store.database.file
+    with ExitStack() as stack:
+        stores = [
+            stack.enter_context(Store.open(f"sqlite:///{file}", secrets=KEY)) for _ in range(3)
+        ]
+        sites = [site, *(Site.of(site.study, one, password=PASSWORD) for one in stores)]
+        clients = [visit(one).client for one in sites]
+
+        def tries(password: str) -> list[int]:
+            head = {"authorization": f"Bearer {password}"}
+            return [one.get("/api/study", headers=head).status_code for one in clients]
+
+        assert tries("not the password") == [401] * 4
+        assert tries("not the password") == [401, 429, 429, 429]
+        assert tries(PASSWORD) == [429] * 4

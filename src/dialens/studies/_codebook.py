@@ -41,6 +41,7 @@ RATING_COLUMNS: dict[str, str] = {
     "length": "Characters of the response, where it has text",
     "screen": "The screen's name in the plan",
     "screen_active_ms": "Milliseconds for which the whole screen was visible",
+    "late": "Seconds after the deadline at which it came, 0 if in time; empty without a deadline",
     "screen_words": "Words of context and responses that the screen showed for the first time",
     "attempt": "Counts from 1; more where people began again or came back for a later wave",
     "wave": "The part of the study, from 1; more where people came back for it",
@@ -118,6 +119,7 @@ SCREEN_COLUMNS: dict[str, str] = {
     "shown_at": "When it was shown (UTC)",
     "answered_at": "When it was submitted (UTC)",
     "active_ms": "Milliseconds for which it was visible before it was submitted",
+    "late": "Seconds after the deadline at which it came, 0 if in time; empty without a deadline",
     **paradata_columns(),
 }
 """The columns of screens.parquet, beside those that say whose they are."""

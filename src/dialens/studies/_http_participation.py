@@ -16,7 +16,7 @@ from dialens.studies._participation import BLOCKED, DECLINED, EXPIRED, FULL, LEF
 from dialens.studies._raters import RATER_HEADER, Rater, RaterReply
 from dialens.studies._study import Study, study_mark
 from dialens.studies._types import JSON, Screen
-from dialens.studies.recruiters import recruiters
+from dialens.studies.recruiters import by_invitation, recruiters
 from dialens.studies.simulation import Population, World, last_message, line
 from dialens.studies.store import COMPLETED
 
@@ -146,7 +146,7 @@ def _arrive(client: _Client, study: Study, rater: Rater, password: str) -> str |
     kind = recruiters()[settings.kind]
     researcher = {"authorization": f"Bearer {password}"}
     address = dict.fromkeys(kind.names(settings), rater.name)
-    if kind.sealed:  # only the server can make a link that it lets in
+    if by_invitation(study.design):  # only the server can make a link that it lets in
         response = client.invite(rater.name, researcher)
         if response.status_code in (401, 429):
             raise _not_let_in(rater, response)

@@ -26,6 +26,7 @@ OPERATION: tuple[str, ...] = (
     "retention",
     "resume",
     "admit_earlier",
+    "entry",
     "completion",
     "recruiter",
     "waves.*.after_hours",

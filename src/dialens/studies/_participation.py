@@ -46,6 +46,7 @@ from dialens.studies.store import (
     Store,
     StudyFull,
     Submission,
+    first_shown,
     participants,
     sessions,
     settings,
@@ -171,6 +172,8 @@ def _take_wave(
         if reply is None:
             return LEFT, session
         shown_at = clock()
+        if screen.deadline_s is not None and index >= session.index:
+            first_shown(store.database, session.token, index, shown_at)
         if talks is not None and screen.kind == "chat":
             try:
                 yield from _converse(store, session, index, screen, rater.name, talks, clock)

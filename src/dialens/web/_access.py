@@ -6,10 +6,11 @@ from typing import Annotated, Protocol
 from fastapi import Depends, HTTPException, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
+from dialens.studies.store import TooManyTries
 from dialens.web._cookies import CookieJar
 from dialens.web._logging import Seldom
 from dialens.web._pages import Templates
-from dialens.web._password import OWNER, Password, TooManyTries
+from dialens.web._password import OWNER, Password
 
 _SELDOM = Seldom(logging.getLogger(__name__))
 _BEARER = HTTPBearer(auto_error=False, description="The researcher's password.")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from dialens.base import DialensError
 from dialens.studies.design import RecruiterSettings
-from dialens.studies.recruiters import recruiters
+from dialens.studies.recruiters import INVITATION, TOKEN, recruiters
 from dialens.studies.texts import Texts
 
 _PREVIEW = "ASSIGNMENT_ID_NOT_AVAILABLE"
@@ -44,16 +44,20 @@ class Arrival:
         worker: Who they are there; none for people by link who were given no id.
         parameters: What else the recruiter sent, e.g. the assignment.
         preview: Whether they only look at the task and have not accepted it yet.
+        verified: Whether it is sure who they are: by a link that was made for them, or a signed
+            address.
     """
 
     recruiter: str
     worker: str | None = None
     parameters: Mapping[str, str] | None = None
     preview: bool = False
+    verified: bool = False
 
     def as_json(self) -> dict[str, object]:
         """What a signed cookie keeps of it."""
-        return {"r": self.recruiter, "w": self.worker, "p": dict(self.parameters or {})}
+        kept = {"r": self.recruiter, "w": self.worker, "p": dict(self.parameters or {})}
+        return kept | ({"i": True} if self.verified else {})
 
     @classmethod
     def from_json(cls, value: Mapping[str, object]) -> "Arrival":
@@ -61,7 +65,17 @@ class Arrival:
         parameters = value.get("p")
         kept = dict(parameters) if isinstance(parameters, Mapping) else {}
         worker = value.get("w")
-        return cls(str(value.get("r")), None if worker is None else str(worker), kept)
+        return cls(
+            str(value.get("r")),
+            None if worker is None else str(worker),
+            kept,
+            verified=value.get("i") is True,
+        )
+
+
+def not_recruited(recruiter: str) -> NotRecruited:
+    """The error for somebody without what a recruiter puts into the address."""
+    return NotRecruited(recruiters()[recruiter].entrance, f"recruit_{recruiter}")
 
 
 def arrival(
@@ -69,6 +83,8 @@ def arrival(
     query: Mapping[str, str],
     *,
     invited: Callable[[str], str | None] = lambda _: None,
+    links_only: bool = False,
+    signed: Callable[[str], Mapping[str, str] | None] | None = None,
 ) -> Arrival:
     """Read the parameters of the study's recruiter; those of others are not looked at.
 
@@ -76,6 +92,8 @@ def arrival(
         settings: Of the recruiter, as the study file has them.
         query: What the address holds.
         invited: Says who a personal link was made for.
+        links_only: Whether nobody comes without a personal link, whatever the recruiter.
+        signed: Gives what the platform says in a token of the address, where nobody comes without.
 
     Examples:
         >>> from dialens.studies.design import LinkRecruiter, MTurkRecruiter, ProlificRecruiter
@@ -90,7 +108,9 @@ def arrival(
     """
     recruiter = settings.kind
     kind = recruiters()[recruiter]
-    names = kind.names(settings)
+    names = (INVITATION,) if links_only else kind.names(settings)
+    if signed is not None:
+        query = signed(query.get(TOKEN, "")) or {}
     present = {name: query[name].strip() for name in names if query.get(name, "").strip()}
     for name, value in present.items():
         if not _IDENTIFIER.fullmatch(value):
@@ -99,10 +119,13 @@ def arrival(
     if recruiter == "mturk" and present.get("assignmentId", _PREVIEW) == _PREVIEW:
         if "assignmentId" in present or "hitId" in present:
             return Arrival(recruiter, preview=True)
-        raise NotRecruited(kind.entrance, f"recruit_{recruiter}")
+        raise not_recruited(recruiter)
     worker = present.pop(names[0], None) if names else None
-    if kind.sealed and worker is not None:
+    if (kind.sealed or links_only) and worker is not None:
         worker = invited(worker)
+    if worker is None and links_only:
+        raise not_recruited("personal")
     if worker is None and kind.entrance:
-        raise NotRecruited(kind.entrance, f"recruit_{recruiter}")
-    return Arrival(recruiter, worker, present)
+        raise not_recruited(recruiter)
+    sure = kind.sealed or links_only or signed is not None
+    return Arrival(recruiter, worker, present, verified=sure)

@@ -27,23 +27,17 @@ class Visit:
         visitor: A random name of the browser, given out by the server.
         arrival: How the person came here.
         token: Of the session; none before it begins.
-        watch: Index of the screen whose deadline runs, and when it was first sent (seconds).
         language: In which the pages are shown; none for the study's own.
     """
 
     visitor: str
     arrival: Arrival
     token: str | None = None
-    watch: tuple[int, float] | None = None
     language: str | None = None
 
     def with_token(self, token: str, language: str | None) -> "Visit":
         """The same visit, in a session, whose language it has."""
-        return replace(self, token=token, watch=None, language=language)
-
-    def watching(self, index: int, since: float) -> "Visit":
-        """The same visit, with a deadline that runs since then."""
-        return replace(self, watch=(index, since))
+        return replace(self, token=token, language=language)
 
 
 @dataclass(frozen=True)
@@ -124,12 +118,10 @@ class CookieJar:
         content = _loaded(self._visits, request.cookies.get(self.name))
         if not isinstance(content, dict):
             return None
-        watch = content.get("d")
         return Visit(
             str(content["v"]),
             Arrival.from_json(content["a"]),
             content.get("t"),
-            None if watch is None else (int(watch[0]), float(watch[1])),
             content.get("l"),
         )
 
@@ -138,8 +130,6 @@ class CookieJar:
         content: dict[str, Any] = {"v": visit.visitor, "a": visit.arrival.as_json()}
         if visit.token is not None:
             content["t"] = visit.token
-        if visit.watch is not None:
-            content["d"] = list(visit.watch)
         if visit.language is not None:
             content["l"] = visit.language
         signed = str(self._visits.dumps(content))

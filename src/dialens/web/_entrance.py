@@ -6,6 +6,7 @@ Nothing is stored by looking at it: a session begins when the form is sent.
 import logging
 import secrets
 import time
+from collections.abc import Mapping
 from dataclasses import replace
 from urllib.parse import urlencode
 
@@ -14,10 +15,17 @@ from fastapi.responses import JSONResponse, Response
 
 from dialens.corpus import RATER_KINDS
 from dialens.studies import HUMAN, RATER_HEADER
-from dialens.studies.recruiters import BY_BROWSER
-from dialens.studies.store import Blocked, Session, UnknownSession, no_place
+from dialens.studies.recruiters import (
+    BY_BROWSER,
+    by_invitation,
+    entrance_secret,
+    is_verified,
+    signed_ids,
+    signing_keys,
+)
+from dialens.studies.store import Blocked, EntryProof, Session, UnknownSession, no_place
 from dialens.web._access import address_of, bearer_is_researcher
-from dialens.web._arrival import Arrival, arrival
+from dialens.web._arrival import Arrival, arrival, not_recruited
 from dialens.web._coming_back import BEGIN, WAVE
 from dialens.web._cookies import Visit
 from dialens.web._forms import onward, wants_json
@@ -56,11 +64,7 @@ class Entrance:
     def arrive(self, request: Request) -> Response:
         """The first page; who is in a session already goes on where they are."""
         site = self.site
-        came = arrival(
-            site.running.now().design.recruiter,
-            request.query_params,
-            invited=lambda link: site.store.secrets.invited(site.study.name, link),
-        )
+        came = self._came(request)
         visit = site.cookies.visit(request)
         if visit is not None and visit.token is not None and _same(visit.arrival, came):
             try:
@@ -96,6 +100,22 @@ class Entrance:
             )
         site.cookies.set_visit(request, response, Visit(visitor, came, language=language))
         return response
+
+    def _came(self, request: Request) -> Arrival:
+        """How somebody came, as the address says; where it has to prove that, it does."""
+        site, design = self.site, self.site.running.now().design
+        keys, host = signing_keys(design.recruiter), request.url.hostname or ""
+
+        def signed(token: str) -> Mapping[str, str] | None:
+            return signed_ids(token, keys, host=host, now=site.clock())
+
+        return arrival(
+            design.recruiter,
+            request.query_params,
+            invited=lambda link: site.store.secrets.invited(site.study.name, link),
+            links_only=by_invitation(design),
+            signed=signed if keys else None,
+        )
 
     def _in(self, request: Request, language: str) -> str:
         """The same address in another language."""
@@ -138,20 +158,32 @@ class Entrance:
         site.check_device(request, form.get("device", ""))
         self._check_crowd(request)
         came, chosen = visit.arrival, form.get("lang")
+        design = site.running.now().design
+        if visit.token is None and not came.verified and is_verified(design):
+            # The page was open when the study began to ask for more.
+            raise not_recruited("personal" if by_invitation(design) else design.recruiter.kind)
+        rater = self._rater(request)
         session = site.store.begin(
             site.study.hash,
             recruiter=came.recruiter,
             worker=came.worker or f"{BY_BROWSER}{visit.visitor}",
             now=site.clock(),
             seed_source=site.tie_breaker,
-            rater_kind=self._rater(request),
+            rater_kind=rater,
             language=chosen if chosen in site.study.languages else site.language(request),
+            proof=self._proof(visit) if rater == HUMAN else None,
         )
         if not site.serves(session):
             raise Blocked("earlier_version")
         response = self._onward(request, session, visit)
         site.cookies.set_visit(request, response, visit.with_token(session.token, session.language))
         return response
+
+    def _proof(self, visit: Visit) -> EntryProof:
+        """What shows that somebody is who they were: this browser, or what the address holds."""
+        came, settings = visit.arrival, self.site.running.now().design.recruiter
+        secret = entrance_secret(settings, came.worker, came.parameters or {})
+        return EntryProof(visit.visitor, visit.token, secret)
 
     def _rater(self, request: Request) -> str:
         kind = request.headers.get(RATER_HEADER, HUMAN)

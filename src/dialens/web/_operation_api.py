@@ -211,7 +211,8 @@ def operation_routes(site: Site) -> APIRouter:
         """A personal link for each id, the same whenever it is asked for."""
         people = [{"id": one} for one in invited.ids]
         try:
-            made = personal_links(site.study, site.store.secrets, str(request.base_url), people)
+            running = site.running.now()
+            made = personal_links(running, site.store.secrets, str(request.base_url), people)
         except DialensError as error:
             raise HTTPException(409, str(error)) from error
         return LinkInfos(links=[LinkInfo(**one) for one in made])

@@ -38,6 +38,7 @@ from dialens.studies.store import (
     StudyFull,
     Submission,
     UnknownSession,
+    first_shown,
 )
 from dialens.studies.texts import Texts
 from dialens.web._chat import ANSWER, Caller, Chats
@@ -128,7 +129,9 @@ class Participation:
             return await run_in_threadpool(self._decline, request, index)
         if _about_talk(screen) and not await run_in_threadpool(self._may_answer, request, index):
             return onward(request, _HERE)
-        overdue = self._overdue(visit, screen, index)
+        overdue = screen.deadline_s is not None and await run_in_threadpool(
+            self._overdue, session, screen, index
+        )
         texts = site.pages_in(session.language).texts
         answers, errors = answers_of(screen, sent.entered, texts, overdue=overdue)
         if screen.kind == "consent":
@@ -202,7 +205,7 @@ class Participation:
         response = onward(request, page)
         visit = site.cookies.visit(request)
         if visit is not None:
-            fresh = replace(visit, visitor=secrets.token_urlsafe(24), token=None, watch=None)
+            fresh = replace(visit, visitor=secrets.token_urlsafe(24), token=None)
             site.cookies.set_visit(request, response, fresh)
         return response
 
@@ -300,11 +303,27 @@ class Participation:
     def _finished(self, caller: _Caller) -> bool:
         return caller.session.index >= len(caller.screens) - 1
 
-    def _overdue(self, visit: Visit, screen: Screen, index: int) -> bool:
-        limit, watch = screen.deadline_s, visit.watch
-        if limit is None or watch is None or watch[0] != index:
+    def _overdue(self, session: Session, screen: Screen, index: int) -> bool:
+        """Whether the time for a screen is over, since the server first sent it."""
+        shown_at = session.shown_at(index)
+        if shown_at is None:  # perhaps by another process
+            known = self._session(session.token)
+            shown_at = None if known is None else known.shown_at(index)
+        if screen.deadline_s is None or shown_at is None:
             return False
-        return self.site.clock().timestamp() - watch[1] >= limit - _GRACE_S
+        return (self.site.clock() - shown_at).total_seconds() >= screen.deadline_s - _GRACE_S
+
+    def _left(self, session: Session, screen: Screen) -> float | None:
+        """The seconds that are left for a screen; from its first showing on they run."""
+        if screen.deadline_s is None:
+            return None
+        now, index = self.site.clock(), session.index
+        shown_at = session.shown_at(index)
+        if shown_at is None:
+            shown_at = first_shown(self.site.store.database, session.token, index, now)
+            if session.placed_at is not None:
+                self._sessions.put(replace(session, first_shown=(index, shown_at)))
+        return max(screen.deadline_s - (now - shown_at).total_seconds(), 0.0)
 
     def _page(
         self,
@@ -315,7 +334,7 @@ class Participation:
     ) -> Response:
         """The screen where the participant is, as a page or as JSON."""
         site, screen, index = self.site, caller.screen, caller.session.index
-        token, left, visit = caller.session.token, None, caller.visit
+        token = caller.session.token
         as_json, chat = wants_json(request), None
         menu = menu_of(caller.session, caller.screens)
         if self.chats is not None and screen.kind == "chat":
@@ -329,17 +348,11 @@ class Participation:
             screen = filled(
                 replace(screen, fields=()) if is_absent(screen, exchanges) else screen, exchanges
             )
-        if screen.deadline_s is not None:
-            now = site.clock().timestamp()
-            if visit.watch is None or visit.watch[0] != index:
-                visit = visit.watching(index, now)
-            assert visit.watch is not None
-            left = max(screen.deadline_s - (now - visit.watch[1]), 0.0)
         shared = {
             "index": index,
             "total": len(caller.screens) - 1,
             "ticket": site.cookies.ticket(ANSWER, token),
-            "left": left,
+            "left": self._left(caller.session, screen),
         }
         response: Response
         if as_json:
@@ -358,8 +371,6 @@ class Participation:
                 menu=menu,
                 **shared,
             )
-        if visit is not caller.visit:
-            site.cookies.set_visit(request, response, visit)
         return response
 
     def _end(self, request: Request, caller: _Caller) -> Response:

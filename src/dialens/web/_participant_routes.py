@@ -31,6 +31,13 @@ def _sorry(
     return pages.sorry(pages.texts.say(title), message, advice=_ADVICE.get(reason, ""))
 
 
+def _not_recruited(request: Request, site: Site, error: NotRecruited) -> Response:
+    if wants_json(request):
+        raise HTTPException(403, str(error)) from error
+    pages = site.pages_for(request)
+    return pages.sorry(pages.texts.say("recruit_title"), error.said(pages.texts), 403)
+
+
 def _wrong_device(request: Request, site: Site, error: WrongDevice) -> Response:
     return _sorry(request, site, "wrong_device_title", str(error), error, "device")
 
@@ -53,11 +60,7 @@ def participant_routes(site: Site) -> APIRouter:
         try:
             return entrance.arrive(request)
         except NotRecruited as error:
-            if wants_json(request):
-                raise HTTPException(403, str(error)) from error
-            pages = site.pages_for(request)
-            title, message = pages.texts.say("recruit_title"), error.said(pages.texts)
-            return pages.sorry(title, message, 403)
+            return _not_recruited(request, site, error)
         except WrongDevice as error:
             return _wrong_device(request, site, error)
         except StudyFull as error:
@@ -67,6 +70,8 @@ def participant_routes(site: Site) -> APIRouter:
     def begin(request: Request, form: SentForm) -> Response:
         try:
             return entrance.begin(request, form)
+        except NotRecruited as error:
+            return _not_recruited(request, site, error)
         except WrongDevice as error:
             return _wrong_device(request, site, error)
         except StudyFull as error:

@@ -3,65 +3,52 @@
 import hmac
 import ipaddress
 import os
-import threading
-from collections import deque
-from collections.abc import Callable
 
 from dialens.base import DialensError
+from dialens.studies.store import LoginTries
 
 SHORTEST = 10
-_WINDOW_S = 300.0
-_TRIES_OF_ONE = 5
-_TRIES_OF_ALL = 100
-_MOST_ADDRESSES = 10_000
-
-
-class TooManyTries(DialensError):
-    """Too many failed attempts: the password is not checked for a while.
-
-    Attributes:
-        seconds: After which trying makes sense again.
-    """
-
-    def __init__(self, seconds: int) -> None:
-        super().__init__(f"Too many wrong passwords. Try again in {seconds} seconds.")
-        self.seconds = seconds
-
-
 OWNER, VIEWER = "owner", "viewer"
 """Who may do everything, and who may look and change nothing."""
 
 
-class Password:
-    """Compares in constant time; five failed attempts in five minutes block an address.
-
-    A hundred mistakes of all addresses together close it to everybody, so that many machines
-    guess no faster. With several server processes each counts for itself.
+def check_passwords(text: str, viewer: str = "") -> None:
+    """Refuse passwords that will not do.
 
     Examples:
-        >>> door = Password("correct horse", clock=lambda: 0.0)
+        >>> check_passwords("correct horse", "battery staple")
+    """
+    for whose, one in (("researcher's", text), ("viewers'", viewer)):
+        if len(one) < SHORTEST and (one or whose == "researcher's"):
+            raise DialensError(
+                f"The {whose} password has {len(one)} characters; it needs {SHORTEST}."
+            )
+    if viewer == text:
+        raise DialensError("Researcher and viewers need different passwords.")
+
+
+class Password:
+    """Compares in constant time, as long as there were not too many wrong ones.
+
+    Examples:
+        >>> from datetime import UTC, datetime
+        >>> from dialens.studies.store import Store
+        >>> store = Store.in_memory()
+        >>> tries = LoginTries(store.database, store.secrets, lambda: datetime.now(UTC))
+        >>> door = Password("correct horse", tries)
         >>> door.accepts("correct horse", "10.0.0.1"), door.accepts("wrong", "10.0.0.1")
         ('owner', None)
+        >>> store.close()
     """
 
-    def __init__(self, text: str, *, clock: Callable[[], float], viewer: str = "") -> None:
-        """Accept `text`, and of who may only look `viewer`; `clock` counts seconds."""
+    def __init__(self, text: str, tries: LoginTries, *, viewer: str = "") -> None:
+        """Accept `text`, and of who may only look `viewer`; `tries` counts wrong ones."""
+        check_passwords(text, viewer)
         texts = {OWNER: text, VIEWER: viewer} if viewer else {OWNER: text}
-        for role, one in texts.items():
-            if len(one) < SHORTEST:
-                whose = "researcher's" if role == OWNER else "viewers'"
-                raise DialensError(
-                    f"The {whose} password has {len(one)} characters; it needs {SHORTEST}."
-                )
-        if viewer == text:
-            raise DialensError("Researcher and viewers need different passwords.")
         self._texts = {role: _bytes(one) for role, one in texts.items()}
         self._salt = os.urandom(32)
         self._kept = {role: self._digest(one) for role, one in self._texts.items()}
-        self._clock = clock
-        self._lock = threading.Lock()
-        self._mistakes: dict[str, deque[float]] = {}
-        self._all: deque[float] = deque()
+        self._tries = tries
 
     def accepts(self, password: str, address: str) -> str | None:
         """Whose password it is: the `OWNER`'s, a `VIEWER`'s, or nobody's.
@@ -69,35 +56,23 @@ class Password:
         Raises:
             TooManyTries: It was not looked at.
         """
-        with self._lock:
-            now, who = self._clock(), network_of(address)
-            self._refuse(self._mistakes.get(who, deque()), _TRIES_OF_ONE, now)
-            self._refuse(self._all, _TRIES_OF_ALL, now)
-            given = self._digest(_bytes(password))
-            fits = [role for role, own in self._kept.items() if hmac.compare_digest(given, own)]
-            if fits:
-                self._mistakes.pop(who, None)
-                return fits[0]
-            if len(self._mistakes) >= _MOST_ADDRESSES:
-                self._mistakes.pop(next(iter(self._mistakes)))
-            self._mistakes.setdefault(who, deque()).append(now)
-            self._all.append(now)
-            return None
+        return self._tries.judged(network_of(address), lambda: self._whose(password))
 
-    def _refuse(self, mistakes: deque[float], most: int, now: float) -> None:
-        while mistakes and mistakes[0] <= now - _WINDOW_S:
-            mistakes.popleft()
-        if len(mistakes) >= most:
-            raise TooManyTries(max(int(mistakes[0] + _WINDOW_S - now), 1))
+    def _whose(self, password: str) -> str | None:
+        given = self._digest(_bytes(password))
+        fits = [role for role, own in self._kept.items() if hmac.compare_digest(given, own)]
+        return fits[0] if fits else None
 
     def bound(self, key: bytes) -> bytes:
         """A key that changes with the passwords, so that a new one ends all logins.
 
         Examples:
-            >>> doors = [
-            ...     Password(text, clock=lambda: 0.0) for text in ("one password", "another one")
-            ... ]
-            >>> doors[0].bound(b"key") == doors[1].bound(b"key")
+            >>> from datetime import UTC, datetime
+            >>> from dialens.studies.store import Store
+            >>> with Store.in_memory() as store:
+            ...     tries = LoginTries(store.database, store.secrets, lambda: datetime.now(UTC))
+            ...     doors = [Password(text, tries) for text in ("one password", "another one")]
+            ...     doors[0].bound(b"key") == doors[1].bound(b"key")
             False
         """
         digests = b"".join(hmac.digest(key, one, "sha256") for one in self._texts.values())

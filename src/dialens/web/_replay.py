@@ -39,6 +39,7 @@ class Visited:
         answered_at: When.
         seconds: The time it was visible.
         given: What was asked and answered.
+        late: Seconds after the screen's deadline, 0 if in time; none without one.
     """
 
     index: int
@@ -47,6 +48,7 @@ class Visited:
     answered_at: datetime
     seconds: float | None
     given: tuple[Given, ...]
+    late: float | None = None
 
 
 @dataclass(frozen=True)
@@ -113,7 +115,15 @@ def visited(site: Site, history: History) -> tuple[Visited, ...]:
                 for asked in arranged.asked
             )
         result.append(
-            Visited(visit.index, visit.screen, visit.kind, visit.answered_at, visit.seconds, given)
+            Visited(
+                visit.index,
+                visit.screen,
+                visit.kind,
+                visit.answered_at,
+                visit.seconds,
+                given,
+                visit.late,
+            )
         )
     return tuple(result)
 

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import h11
@@ -22,10 +23,10 @@ from uvicorn.supervisors import Multiprocess
 
 from dialens.base import DialensError
 from dialens.studies import load_study, study_file
-from dialens.studies.store import Store
+from dialens.studies.store import LoginTries, Store
 from dialens.web._limits import AT_ONCE, ON_THE_WAY, allowed_connections
 from dialens.web._logging import log_settings
-from dialens.web._password import Password
+from dialens.web._password import Password, check_passwords
 from dialens.web._site import Site
 from dialens.web._studies_app import Index, ServedStudy, studies_app
 from dialens.web._study_app import study_app
@@ -114,7 +115,8 @@ def app_from_environment() -> Starlette:
         sites = tuple(replace(site, per_address=per_address) for site in index.sites)
         return studies_app(replace(index, sites=sites))
     (one,) = studies
-    doors = Password(password, clock=time.monotonic, viewer=viewer)
+    tries = LoginTries(one.store.database, one.store.secrets, lambda: datetime.now(UTC))
+    doors = Password(password, tries, viewer=viewer)
     site = Site.of(one.study, one.store, password=doors, folder=one.folder, root=root)
     return study_app(replace(site, per_address=per_address))
 
@@ -152,7 +154,7 @@ def serve(
     """
     if workers < 1:
         raise DialensError(f"--workers takes a number from 1; seen: {workers}.")
-    Password(password, clock=time.monotonic, viewer=_viewer_password())  # one that will not do
+    check_passwords(password, _viewer_password())
     served = [(str(study), database) for study, database in studies]
     os.environ |= {
         _STUDIES: json.dumps(served),

@@ -2,7 +2,6 @@
 
 import secrets
 import threading
-import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -22,6 +21,7 @@ from dialens.studies.store import (
     COMPLETED,
     ConversationStore,
     EndedLogins,
+    LoginTries,
     OperationStore,
     Session,
     Store,
@@ -122,7 +122,7 @@ class Site:
         replies = _replies(study, store, clock, folder, agents)
         store.register(study, now=clock())
         if isinstance(password, str):
-            password = Password(password, clock=time.monotonic)
+            password = Password(password, LoginTries(store.database, store.secrets, clock))
         key = store.secrets.signing_key()
         framed = isinstance(study.design.recruiter, MTurkRecruiter)
         # Not the version: a new one has to know people who are under way in the last.

@@ -1,9 +1,9 @@
 """Several studies in one server: each below its name, and an index for the researcher alone."""
 
 import hashlib
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -16,7 +16,7 @@ from starlette.routing import BaseRoute, Mount, Route
 
 from dialens.base import DialensError
 from dialens.studies import Study
-from dialens.studies.store import EndedLogins, Store, StoreUnavailable
+from dialens.studies.store import EndedLogins, LoginTries, Store, StoreUnavailable
 from dialens.studies.texts import Texts
 from dialens.web._cookies import CookieJar, Login, LoginScope
 from dialens.web._guard import Guard, security_headers
@@ -85,9 +85,11 @@ class Index:
         check_names(names)
         keys = b"".join(one.store.secrets.signing_key() for one in studies)
         key = hashlib.sha256(b"login to several studies" + keys).digest()
-        shared = Password(password, clock=time.monotonic, viewer=viewer_password)
-        # One of them remembers for all which logins have ended.
-        ended = EndedLogins(studies[0].store.database)
+        # One of them remembers for all which logins have ended, and how many failed.
+        first = studies[0].store
+        tries = LoginTries(first.database, first.secrets, lambda: datetime.now(UTC))
+        shared = Password(password, tries, viewer=viewer_password)
+        ended = EndedLogins(first.database)
         login = LoginScope("dialens-researcher", shared.bound(key), root, ended)
         sites = tuple(
             Site.of(

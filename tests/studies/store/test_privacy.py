@@ -18,6 +18,7 @@ from dialens.studies.store import (
     AgentFailure,
     ConversationStore,
     ExportLog,
+    LoginTries,
     OperationStore,
     ParticipantMessage,
     PaymentStore,
@@ -128,6 +129,7 @@ def test_forgetting_reaches_every_table_with_people_in_it(store: Store) -> None:
     store.depart(arrive(store, store.studies()[0]).token, "no_consent")
     log = ExportLog(store.database, "dashboard")
     log.remember(study, ARCHIVE, None, sha256="0" * 64, people=1, now=NOON)
+    LoginTries(store.database, store.secrets, lambda: NOON).judged("192.0.2.1", lambda: None)
     with store.database.reading() as connection:
         before = _rows(connection)
     assert all(before[name] for name in before)
@@ -135,7 +137,7 @@ def test_forgetting_reaches_every_table_with_people_in_it(store: Store) -> None:
     with store.database.reading() as connection:
         after = _rows(connection)
     left = {name for name, count in after.items() if count}
-    assert left == {"studies", "cells", "settings", "departures", "exports"}
+    assert left == {"studies", "cells", "settings", "departures", "exports", "mistakes"}
     (export,) = log.all()
     assert export.recalled == (gone,)  # the name to look for, until somebody has dealt with it
 

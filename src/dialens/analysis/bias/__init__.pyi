@@ -16,7 +16,7 @@ from ._raters import (
 )
 from ._reading import read_study
 from ._response_biases import response_biases
-from ._scales import LEFT_OUT, LOST, OVER_PACE, TAKEN_AS_POINTS, UNFINISHED
+from ._scales import LATE, LEFT_OUT, LOST, OVER_PACE, TAKEN_AS_POINTS, UNFINISHED
 from ._simulation import SimulatedStudy
 from ._study_analysis import StudyAnalysis
 
@@ -24,6 +24,7 @@ __all__ = [
     "EQUAL_LENGTH",
     "FEWEST_RATERS",
     "FLAGS",
+    "LATE",
     "LEANINGS",
     "LEFT_OUT",
     "LOST",

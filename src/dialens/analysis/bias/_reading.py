@@ -11,7 +11,7 @@ from pathlib import Path
 import polars as pl
 
 from dialens.analysis.bias._data import StudyData, study_data
-from dialens.analysis.bias._scales import LEFT_OUT, UNFINISHED, Note
+from dialens.analysis.bias._scales import LATE, LEFT_OUT, UNFINISHED, Note
 from dialens.analysis.bias._talks import talk_notes, without_partial
 from dialens.analysis.people import broken_battles, how_far, with_kinds
 from dialens.base import DialensError, counted, listed
@@ -61,7 +61,7 @@ def read_study(
         say(f"{note.part}: {note.reason}.")
     ratings, halfway = _unfinished(ratings, leave_out=completed_only)
     ratings, partial = (ratings, []) if with_partial else without_partial(ratings)
-    partial += talk_notes(source)
+    partial += [*_late(ratings), *talk_notes(source)]
     broken = _broken_battles(ratings, source)
     for note in broken:
         say(f"{note.part}: {note.reason}.")
@@ -130,6 +130,30 @@ def _unfinished(ratings: pl.DataFrame, *, leave_out: bool) -> tuple[pl.DataFrame
         "count"
     )
     return ratings, [Note(UNFINISHED, reason)]
+
+
+def _late(ratings: pl.DataFrame) -> list[Note]:
+    """Says how many ratings came after the deadline of their screen.
+
+    Examples:
+        >>> _late(pl.DataFrame({"rater": ["r", "s"], "late": [0.0, 93.5]}))[0].reason
+        '1 rating of 1 person came after the deadline of its screen, up to 94 seconds; all count'
+    """
+    if "late" not in ratings.columns:
+        return []
+    late = ratings.with_columns(pl.col("late").cast(pl.Float64, strict=False)).filter(
+        pl.col("late") > 0
+    )
+    if not late.height:
+        return []
+    people = counted(late["rater"].n_unique(), "person", "people")
+    whose = "its screen" if late.height == 1 else "their screen"
+    most = counted(round(max(late["late"].to_list())), "second")
+    reason = (
+        f"{counted(late.height, 'rating')} of {people} came after the deadline of {whose}, up to "
+        f"{most}; all count"
+    )
+    return [Note(LATE, reason)]
 
 
 def _broken_battles(ratings: pl.DataFrame, source: Path) -> list[Note]:

@@ -30,6 +30,9 @@ UNFINISHED: Final = "people who did not finish"
 LOST: Final = "conversations that did not come to their end"
 """The part of the note that says which agent lost how many conversations."""
 
+LATE: Final = "answers after their deadline"
+"""The part of the note that says how many answers came too late and count all the same."""
+
 OVER_PACE: Final = "agents slower than the pace"
 """The part of the note that says which agent could be told by its speed."""
 

@@ -59,6 +59,7 @@ def check(
     """
     with studies_extra():
         from dialens.studies import estimate, holds, load_study, preview, study_file
+        from dialens.studies.recruiters import entrance_guard
         from dialens.web import open_agents
     loaded = load_study(study)
     estimated = estimate(loaded, seed=seed)
@@ -92,6 +93,7 @@ def check(
     )
     if len(loaded.languages) > 1:
         print(f"Languages: {', '.join(loaded.languages)}")
+    print(entrance_guard(design))
     if design.conversations is not None:
         print(_agents(loaded, offline=offline))
         say_keys(agents.values())

@@ -45,9 +45,11 @@ def links(
 ) -> None:
     """Make a personal link for each person on a list, or list whom to invite to a later wave.
 
-    The study file says so: `recruiter: {kind: personal}`. A link holds the id, encrypted with the
-    key of the study's database. The same person always gets the same link. Who opens it again, on
-    whatever device, goes on, begins anew or is not let in, as `resume` in the study file says.
+    The study file says so: `recruiter: {kind: personal}`, or `entry: {invited: true}` with the
+    recruiter link; then nobody is let in without one. A link holds the id, encrypted and signed
+    with the key of the study's database. The same person always gets the same link. Whether it
+    counts in a second browser says `entry.another_browser`, and whether who opens it again goes on
+    or begins anew says `resume`.
 
     With --wave, the list holds everybody who completed the part before, with the time in which the
     wave is open to them and, unless a platform invites them by their ids, a link. That ids were
@@ -78,7 +80,8 @@ def links(
         raise DialensError("Give --url, where the study is served: https://study.example.org/")
     loaded = load_study(study)
     with Store.open(database_of(study, db)) as store:
-        made = personal_links(loaded, store.secrets, url, people)
+        runs = {one.hash: one.study for one in store.studies() if one.hash == loaded.hash}
+        made = personal_links(runs.get(loaded.hash, loaded), store.secrets, url, people)
     _give(made, output)
     if output is not None:
         print(f"{shown(output)}: {counted(len(made), 'link', 'links')} to {loaded.design.title}.")

@@ -140,11 +140,14 @@ def _cautions(host: str, proxy: str | None, most: int) -> Iterator[str]:
 
 def _say_addresses(studies: Sequence["Study"], address: str) -> None:
     """Where participants and researchers find one study, or several."""
+    from dialens.studies.recruiters import entrance_guard
+
     several = len(studies) > 1
     for one in studies:
         own = f"{address}/{one.name}/" if several else f"{address}/"
         print(f"{one.design.title} ({one.name}, version {one.design.version})")
         print(f"  participants  {own}{_parameters(one)}")
+        print(f"  {entrance_guard(one.design).replace('Entrance:', 'entrance     ')}")
     if several:
         print("All of them")
     print(f"  researchers   {address}/researcher")
@@ -178,7 +181,7 @@ def _ready(study: Path, url: str, *, unfinished: bool) -> "Study":
             print(f"! {line}")
         for line in (*_run_otherwise(loaded, record), *_changed_before(store, record)):
             print(f"! {line}")
-    return loaded
+    return record.study
 
 
 def _run_otherwise(loaded: "Study", record: "StudyRecord") -> Iterator[str]:
@@ -223,8 +226,10 @@ def _changed_before(store: "Store", record: "StudyRecord") -> Iterator[str]:
 
 def _parameters(study: "Study") -> str:
     """What the recruiter adds to the address of participants, where it has to."""
-    from dialens.studies.recruiters import recruiters
+    from dialens.studies.recruiters import INVITATION, by_invitation, recruiters
 
+    if by_invitation(study.design):
+        return f"?{INVITATION}=…"
     settings = study.design.recruiter
     kind = recruiters()[settings.kind]
     names = kind.names(settings)

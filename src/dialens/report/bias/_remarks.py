@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from dialens.analysis.bias import (
+    LATE,
     LEFT_OUT,
     LOST,
     OVER_PACE,
@@ -62,6 +63,7 @@ def how_taken(data: StudyData) -> list[Remark]:
         TAKEN_AS_POINTS: "Taken as points",
         LEFT_OUT: "Left out",
         UNFINISHED: "Not all finished",
+        LATE: "Late answers",
         LOST: "Conversations lost",
         OVER_PACE: "Not all at the same pace",
     }

@@ -20,6 +20,7 @@ FACTS = (
     "country", "language", "nationality", "ethnicity", "education", "status", "date", "time",
     "duration", "started_at", "completed_at", "created_at", "text", "context", "comment",
     "comments", "notes", "session", "batch", "rater_kind", "shown_at", "answered_at", "active_ms",
+    "late",
 )  # fmt: skip
 """Columns that say something about an item or a rater and are no ratings, even if they are numbers.
 """

@@ -2,6 +2,7 @@ from ._allocation import Allocation, compared
 from ._anchors import anchor_value
 from ._conversations import AGENT, AS_IT_COMES, PAIR, Conversations, Pace, TalkingAgent
 from ._design import EACH, NAME, Design, Example, Quality, texts_of
+from ._entry import Entry
 from ._factors import (
     ANCHOR_VALUE,
     LANGUAGE,
@@ -34,6 +35,7 @@ from ._recruiter import (
     PersonalRecruiter,
     ProlificRecruiter,
     ProviderRecruiter,
+    PublicKey,
     RecruiterSettings,
 )
 from ._retention import Retention, latest
@@ -64,6 +66,7 @@ __all__ = [
     "Consent",
     "Conversations",
     "Design",
+    "Entry",
     "Example",
     "GoldEntry",
     "ItemEntry",
@@ -77,6 +80,7 @@ __all__ = [
     "PersonalRecruiter",
     "ProlificRecruiter",
     "ProviderRecruiter",
+    "PublicKey",
     "Quality",
     "Questionnaire",
     "RecruiterSettings",

@@ -12,6 +12,7 @@ from dialens.studies.design._allocation import Allocation, allocation_problem
 from dialens.studies.design._anchors import anchor_problem
 from dialens.studies.design._consistency import level_problem, response_problem, talk_problem
 from dialens.studies.design._conversations import Conversations
+from dialens.studies.design._entry import Entry, entry_problem
 from dialens.studies.design._factors import Factors, InstrumentSettings, factor_problem
 from dialens.studies.design._gates import Codes, Comprehension, Consent, Screening
 from dialens.studies.design._items import (
@@ -244,6 +245,8 @@ class Design(Section):
     """Further parts for which participants come back later, by name, in this order."""
     recruiter: _Recruiter = LinkRecruiter()
     """Where participants come from and what they get."""
+    entry: Entry = Entry()
+    """Who is let in, and who may go on in another browser."""
     hypotheses: list[str] = Setting(default_factory=list)
     """For the preregistration: what is expected."""
     analysis_plan: str = ""
@@ -306,9 +309,9 @@ class Design(Section):
         return self
 
     @model_validator(mode="after")
-    def _waves_are_possible(self) -> Self:
+    def _people_can_come(self) -> Self:
         sample = self.items.sample
-        problem = wave_problem(
+        problem = entry_problem(self.entry, self.recruiter.kind) or wave_problem(
             self.waves,
             dict(self.completion.waves),
             self.recruiter.kind,

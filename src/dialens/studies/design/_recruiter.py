@@ -1,5 +1,6 @@
 """The part of a study file that says where participants come from and what they get."""
 
+import base64
 import re
 from typing import Annotated, Literal, Self
 from urllib.parse import urlsplit
@@ -12,6 +13,9 @@ from dialens.studies.design._items import Section
 _PARAMETER = r"^[A-Za-z0-9_.-]{1,60}$"
 CODE = "code"
 """What stands in an address for the completion code."""
+
+_FEWEST_BITS = 2048
+_LEAST_EXPONENT = 3
 
 PLACE = re.compile(r"\{([^{}]*)\}")
 """What stands in an address for something that is filled in."""
@@ -75,6 +79,9 @@ class ProviderRecruiter(RecruiterSettings):
         default_factory=list
     )
     """Names of other parts that are handed back at the end."""
+    secret_parameter: str | None = None
+    """Which of those is new with each participation and cannot be guessed: who comes back in
+    another browser has to bring the same."""
     return_url: str | None = None
     """Where people go at the end; {code} stands for the completion code, and the name of a
     parameter for what it held."""
@@ -86,6 +93,10 @@ class ProviderRecruiter(RecruiterSettings):
             raise ValueError(
                 f"id_parameter and other_parameters must differ, and none is called {CODE}; "
                 f"seen: {', '.join(names)}"
+            )
+        if self.secret_parameter is not None and self.secret_parameter not in names[1:]:
+            raise ValueError(
+                f"secret_parameter is one of other_parameters; seen: {self.secret_parameter}"
             )
         _check_return(self.return_url, names)
         return self
@@ -135,6 +146,47 @@ class MTurkRecruiter(RecruiterSettings):
     """After how long work is approved by itself."""
 
 
+class PublicKey(Section):
+    """A key with which a platform signs, as it publishes it (JSON Web Key, RSA)."""
+
+    kty: Literal["RSA"] = "RSA"
+    """Its type."""
+    kid: str
+    """Its name."""
+    n: str
+    """The modulus, in base64."""
+    e: str = "AQAB"
+    """The exponent, in base64."""
+    alg: str = "RS256"
+    """What it is used with."""
+    use: str = "sig"
+    """What it is for."""
+    key_ops: list[str] = Setting(default_factory=list)
+    """What may be done with it."""
+
+    @model_validator(mode="after")
+    def _is_a_key(self) -> Self:
+        if self.number(self.n).bit_length() < _FEWEST_BITS or self.number(self.e) < _LEAST_EXPONENT:
+            raise ValueError(
+                f"n is a number of at least {_FEWEST_BITS} bits in base64, and e such as AQAB"
+            )
+        return self
+
+    @staticmethod
+    def number(text: str) -> int:
+        """A number as such keys write it; 0 if it is none.
+
+        Examples:
+            >>> PublicKey.number("AQAB")
+            65537
+        """
+        try:
+            plain = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
+        except ValueError:
+            return 0
+        return int.from_bytes(plain)
+
+
 class ProlificRecruiter(RecruiterSettings):
     """Prolific."""
 
@@ -153,3 +205,5 @@ class ProlificRecruiter(RecruiterSettings):
     """What participants may use."""
     filters: dict[str, list[str]] = Setting(default_factory=dict)
     """Prolific's own filters, by their identifiers."""
+    keys: list[PublicKey] = Setting(default_factory=list)
+    """Prolific's public keys. With them nobody is let in whose address Prolific did not sign."""

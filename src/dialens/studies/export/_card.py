@@ -110,7 +110,9 @@ def card_markdown(
         "`shown_at` and `answered_at` are the server's, in UTC. `active_ms` is the time for which "
         "the screen was visible by the participant's own clock, hidden tabs left out, shared "
         "equally among the ratings on it; `screen_active_ms` is the whole of it. `screen_words` "
-        "are the words of context and responses that the screen showed for the first time.",
+        "are the words of context and responses that the screen showed for the first time. `late` "
+        "are the seconds after the screen's deadline, counted from when the server first sent it; "
+        "answers of the first five seconds after it are in time, for the network's sake.",
         "",
         "## People",
         "",

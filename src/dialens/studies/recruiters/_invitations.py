@@ -8,7 +8,7 @@ from urllib.parse import quote, urlsplit
 
 from dialens.base import DialensError
 from dialens.studies._study import Study
-from dialens.studies.design import PersonalRecruiter
+from dialens.studies.recruiters._guarding import INVITATION, by_invitation
 from dialens.studies.recruiters._registry import recruiters
 
 if TYPE_CHECKING:
@@ -88,10 +88,11 @@ def personal_links(
         >>> anna["link"][:28]
         'https://tea.org/?invitation='
     """
-    if not isinstance(study.design.recruiter, PersonalRecruiter):
+    if not by_invitation(study.design):
         raise DialensError(
             f"The recruiter of {study.name} is {study.design.recruiter.kind}, which lets people in "
-            "without a personal link. Set `recruiter: {kind: personal}` in the study file."
+            "without a personal link. Set `recruiter: {kind: personal}` in the study file, or "
+            "`entry: {invited: true}` with the recruiter link."
         )
     start = _address(study, url)
     for person in people:
@@ -111,7 +112,8 @@ def _address(study: Study, url: str) -> str:
             f"seen: {url!r}."
         )
     settings = study.design.recruiter
-    name = recruiters()[settings.kind].names(settings)[0]
+    own = recruiters()[settings.kind].names(settings)[0]
+    name = INVITATION if by_invitation(study.design) else own
     whole = url if parts.path else f"{url}/"
     return f"{whole}{'&' if parts.query else '?'}{name}="
 
@@ -148,7 +150,7 @@ def wave_invitations(
         raise DialensError(
             "Give --url, where the study is served: each person gets a link of their own."
         )
-    if kind == "personal":
+    if by_invitation(study.design):
         return personal_links(study, secrets, url, rows), len(people) - len(known)
     start = _address(study, url)
     linked = [{**row, LINK: start + quote(row[ID], safe="")} for row in rows]

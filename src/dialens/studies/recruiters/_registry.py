@@ -52,6 +52,7 @@ class RecruiterKind:
         back: Gives where people go at the end, if anywhere: from the settings, the completion code,
             and what the address held.
         sealed: Whether the first parameter is one that `dialens study links` made.
+        secret: Which parameter is new with each participation and cannot be guessed; empty if none.
     """
 
     name: str
@@ -62,10 +63,17 @@ class RecruiterKind:
     parameters_of: Callable[[RecruiterSettings], tuple[str, ...]] | None = None
     back: Callable[[RecruiterSettings, str, Mapping[str, str]], Return | None] | None = None
     sealed: bool = False
+    secret: str = ""
 
     def names(self, settings: RecruiterSettings) -> tuple[str, ...]:
         """What the address of a study with these settings holds; the first says who comes."""
         return self.parameters if self.parameters_of is None else self.parameters_of(settings)
+
+    def secret_name(self, settings: RecruiterSettings) -> str:
+        """The parameter that only who takes part can know; empty if there is none."""
+        if isinstance(settings, ProviderRecruiter):
+            return settings.secret_parameter or ""
+        return self.secret
 
     def __post_init__(self) -> None:
         """Refuse settings that a study file could not name."""
@@ -126,6 +134,7 @@ _OURS = (
         ("PROLIFIC_PID", "STUDY_ID", "SESSION_ID"),
         "Please open this study from its page on Prolific.",
         back=back_to_prolific,
+        secret="SESSION_ID",
     ),
     RecruiterKind(
         "connect",
@@ -134,6 +143,7 @@ _OURS = (
         ("participantId", "assignmentId", "projectId"),
         "Please open this study from its page on CloudResearch Connect.",
         back=back_by_address,
+        secret="assignmentId",
     ),
     RecruiterKind(
         "provider",
@@ -150,6 +160,7 @@ _OURS = (
         _mturk,
         ("workerId", "assignmentId", "hitId", "turkSubmitTo"),
         "Please open this study from your task on Amazon Mechanical Turk.",
+        secret="assignmentId",
     ),
 )
 

@@ -12,12 +12,13 @@ from ._copies import (
     put_postgresql,
 )
 from ._database import database_url
+from ._entry import EntryProof, first_shown
 from ._exports import ANALYSIS, ARCHIVE, IDENTITIES_FILE, PEOPLE, TABLES, ExportLog, KnownExport
 from ._figures import CellProgress, EarlyEnd, Times
 from ._forget import Forgotten
 from ._frames import ANSWERS, EXCHANGES
 from ._histories import History, ScreenVisit, histories
-from ._logins import EndedLogins
+from ._logins import EndedLogins, LoginTries, TooManyTries
 from ._messages import AgentFailure, AgentReply, Lease, ParticipantMessage
 from ._operating import OperationStore
 from ._partial import lost_by_agent, partial_sentences
@@ -42,7 +43,7 @@ from ._secrets import KEY_VARIABLE, Secrets
 from ._session import Session
 from ._standings import SessionStanding, Standings
 from ._store import Store
-from ._submission import REPEATED, STORED, Ending, Receipt, Submission
+from ._submission import REPEATED, SLACK_S, STORED, Ending, Receipt, Submission
 from ._submit import PendingSubmission
 from ._tables import (
     COMPLETED,
@@ -78,6 +79,7 @@ __all__ = [
     "PEOPLE",
     "REPEATED",
     "RESTARTED",
+    "SLACK_S",
     "STORED",
     "TABLES",
     "AgentFailure",
@@ -92,6 +94,7 @@ __all__ = [
     "EarlyEnd",
     "EndedLogins",
     "Ending",
+    "EntryProof",
     "Event",
     "EventError",
     "ExportLog",
@@ -99,6 +102,7 @@ __all__ = [
     "History",
     "KnownExport",
     "Lease",
+    "LoginTries",
     "NotFinished",
     "OperationStore",
     "Overdue",
@@ -123,6 +127,7 @@ __all__ = [
     "StudyRecord",
     "Submission",
     "Times",
+    "TooManyTries",
     "UnknownParticipant",
     "UnknownSession",
     "UnknownStudy",
@@ -134,6 +139,7 @@ __all__ = [
     "database_size",
     "database_url",
     "end_log",
+    "first_shown",
     "histories",
     "last_failures",
     "lost_by_agent",

@@ -11,6 +11,10 @@ Who consented to an earlier version is in that version, unless the study admits 
 
 Who completed a part and comes while the next wave is open gets a session of that wave: another
 attempt, with the cell and the seed of the first.
+
+All that is for those who are shown to be who began (`_entry`). Who comes with their id alone gets
+nothing that they gave or were given: a session under way is left to its owner, one that expired is
+begun anew, and one that is over is over.
 """
 
 import base64
@@ -21,7 +25,7 @@ from datetime import datetime
 from itertools import count
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, insert, select, update
+from sqlalchemy import Connection, Row, Select, delete, insert, select, update
 
 from dialens.base import DialensError
 from dialens.corpus import RATER_KINDS
@@ -30,6 +34,7 @@ from dialens.studies._waves import FIRST, next_wave
 from dialens.studies._waves import OPEN as IN_TIME
 from dialens.studies.store._allocation import choose, why_none
 from dialens.studies.store._database import Database
+from dialens.studies.store._entry import EntryProof, entry_of, is_known
 from dialens.studies.store._precision import steering
 from dialens.studies.store._problems import Blocked, SessionOver, StudyFull
 from dialens.studies.store._secrets import Entropy, Secrets
@@ -60,6 +65,7 @@ from dialens.studies.store._tables import (
     participants,
     sessions,
     studies,
+    tokens,
 )
 from dialens.studies.store._waves import waves_of
 from dialens.studies.texts import Texts
@@ -80,6 +86,8 @@ class Arrival:
         now: The time.
         tie_breaker: Random number that decides between cells that are equally empty.
         language: In which they want to take part; none for the study's own.
+        proof: What they bring to show who they are; none if the caller knows.
+        secret_mark: What is kept of the secret that they bring.
     """
 
     study: str
@@ -89,6 +97,13 @@ class Arrival:
     now: datetime
     tie_breaker: int
     language: str | None = None
+    proof: EntryProof | None = None
+    secret_mark: str | None = None
+
+    @property
+    def browser(self) -> str | None:
+        """What is kept of the browser's name."""
+        return None if self.proof is None else self.proof.browser_hash
 
 
 def begin(
@@ -210,36 +225,70 @@ def new_token(entropy: Entropy) -> str:
 def _again(
     connection: Connection, study: Row[Any], person: int, arrival: Arrival, token: str
 ) -> Session:
-    row = last_attempt(connection, person)
+    row, proof = last_attempt(connection, person), arrival.proof
+    if proof is not None and not is_known(connection, study, row, proof, arrival.secret_mark):
+        return _with_an_id_alone(connection, study, row, arrival, token)
     following = _following(study, row, arrival.now)
     if following is not None:
         attempt = (person, row.cell_id, row.attempt + 1, row.seed, following)
         return _started(connection, attempt, arrival, token, placed_at=arrival.now)
     if row.state == COMPLETED or row.outcome is not None or row.placed_at is None:
-        return _with_token(connection, row, token, arrival.now)
+        return _with_token(connection, row, token, arrival)
     if study.resume == "block":
         # The answer to the first attempt may have been lost on its way: nothing was seen yet.
         if row.position == 0 and row.state == LIVE:
-            return _with_token(connection, row, token, arrival.now)
+            return _with_token(connection, row, token, arrival)
         raise Blocked("blocked")
     if study.resume == "restart" and row.position > 0:
-        if row.state == EXPIRED and not has_place(connection, row):
-            raise _no_place(connection, study)
-        seed = row.seed
-        if row.wave == FIRST:
-            seed = _free_seed(connection, row.cell_id, row.seed)
-        connection.execute(
-            update(sessions)
-            .where(sessions.c.id == row.id)
-            .values(state=RESTARTED, ended_at=arrival.now)
-        )
-        attempt = (person, row.cell_id, row.attempt + 1, seed, row.wave)
-        return _started(connection, attempt, arrival, token, placed_at=arrival.now)
+        return _anew(connection, study, row, arrival, token)
     if row.state == EXPIRED and too_old(row, arrival.now):
         raise over(row, arrival.now)
     if row.state == EXPIRED and not revived(connection, row, arrival.now):
         raise _no_place(connection, study)
-    return _with_token(connection, row, token, arrival.now)
+    return _with_token(connection, row, token, arrival)
+
+
+def _anew(
+    connection: Connection, study: Row[Any], row: Row[Any], arrival: Arrival, token: str
+) -> Session:
+    """Another attempt from the first screen, in the same cell; the one before stays on record."""
+    if row.state == EXPIRED and not has_place(connection, row):
+        raise _no_place(connection, study)
+    seed = row.seed
+    if row.wave == FIRST:
+        seed = _free_seed(connection, row.cell_id, row.seed)
+    ended = {"state": RESTARTED, "ended_at": arrival.now}
+    connection.execute(update(sessions).where(sessions.c.id == row.id).values(ended))
+    attempt = (row.participant_id, row.cell_id, row.attempt + 1, seed, row.wave)
+    return _started(connection, attempt, arrival, token, placed_at=arrival.now)
+
+
+def _with_an_id_alone(
+    connection: Connection, study: Row[Any], row: Row[Any], arrival: Arrival, token: str
+) -> Session:
+    """What somebody gets who names a person, and cannot show that they are that person.
+
+    A platform invites people anew to a later wave, or to a second participation: what its address
+    holds is another secret then.
+    """
+    if row.placed_at is None and row.outcome is None:
+        # Nothing was given yet. The browser of before is out, or it would see what is given now.
+        connection.execute(delete(tokens).where(tokens.c.session_id == row.id))
+        own = update(sessions).where(sessions.c.id == row.id)
+        connection.execute(own.values(secret_mark=arrival.secret_mark))
+        return _with_token(connection, row, token, arrival)
+    only_here = entry_of(study).another_browser == "never"
+    if not only_here:
+        following = _following(study, row, arrival.now)
+        if following is not None:
+            attempt = (row.participant_id, row.cell_id, row.attempt + 1, row.seed, following)
+            return _started(connection, attempt, arrival, token, placed_at=arrival.now)
+        if row.state == EXPIRED and row.outcome is None and study.resume != "block":
+            return _anew(connection, study, row, arrival, token)
+    under_way = row.state == LIVE and row.outcome is None
+    if study.resume == "block" and not under_way:
+        raise Blocked("blocked")
+    raise Blocked("other_browser" if only_here else "other_address")
 
 
 def _following(study: Row[Any], row: Row[Any], now: datetime) -> int | None:
@@ -273,10 +322,11 @@ def _earlier_version(
     return connection.execute(query).one_or_none()
 
 
-def _with_token(connection: Connection, row: Row[Any], token: str, now: datetime) -> Session:
-    add_token(connection, row.id, token, now)
+def _with_token(connection: Connection, row: Row[Any], token: str, arrival: Arrival) -> Session:
+    add_token(connection, row.id, token, arrival.now, arrival.browser)
     if row.state == LIVE:
-        connection.execute(update(sessions).where(sessions.c.id == row.id).values(seen_at=now))
+        alive = {"seen_at": arrival.now}
+        connection.execute(update(sessions).where(sessions.c.id == row.id).values(alive))
     return as_session(find(connection, token), token)
 
 
@@ -333,9 +383,10 @@ def _started(
         language=arrival.language,
         placed_at=placed_at,
         wave=wave,
+        secret_mark=arrival.secret_mark,
     )
     session = connection.execute(new.returning(sessions.c.id)).scalar_one()
-    add_token(connection, session, token, now)
+    add_token(connection, session, token, now, arrival.browser)
     return as_session(find(connection, token), token)
 
 

@@ -50,6 +50,7 @@ _TIMES: _Columns = {
     "shown_at": (submissions.c.displayed_at, _TIME),
     "answered_at": (submissions.c.received_at, _TIME),
     "active_ms": (submissions.c.active_ms, pl.Int64),
+    "late": (submissions.c.late, pl.Float64),
 }
 _ANSWERS: _Columns = (
     _PERSON
@@ -131,7 +132,7 @@ ANSWERS = _schema(_ANSWERS)
 """One row an answer; `value`, `asked` (the field) and `presented` (the screen's state) are JSON.
 
 Times are the server's: `shown_at` is when the screen first came up, `answered_at` when its
-submission arrived.
+submission arrived, and `late` the seconds after its deadline, 0 if in time.
 """
 EVENTS = _schema(_EVENTS)
 """One row an event; `client_at` is what the participant's clock said, `detail` is JSON."""

@@ -26,6 +26,7 @@ class ScreenVisit:
         answers: By field, in the order in which they were asked; none where nothing was answered.
         answered_at: When the submission arrived.
         seconds: The time the screen was visible; none where it is not known.
+        late: Seconds after its deadline, 0 if in time; none without one.
     """
 
     screen: str
@@ -34,6 +35,7 @@ class ScreenVisit:
     answers: Answer
     answered_at: datetime
     seconds: float | None
+    late: float | None = None
 
 
 @dataclass(frozen=True)
@@ -96,6 +98,7 @@ def _visits(connection: Connection, session: int) -> tuple[ScreenVisit, ...]:
             given.get(row.screen, {}),
             row.received_at,
             None if row.active_ms is None else row.active_ms / 1000,
+            row.late,
         )
         for row in connection.execute(shown)
     )

@@ -52,6 +52,7 @@ class Session:
         wave: The part of the study that it belongs to, from 1.
         ended_at: When it was completed or left; none while it is under way.
         excluded: Whether the participant is left out of the analysis.
+        first_shown: The place of the last screen with a deadline, and when it was first shown.
     """
 
     token: str
@@ -71,6 +72,12 @@ class Session:
     wave: int = FIRST
     ended_at: datetime | None = None
     excluded: bool = False
+    first_shown: tuple[int, datetime] | None = None
+
+    def shown_at(self, index: int) -> datetime | None:
+        """When the screen at a place was first shown; none if that is not known."""
+        known = self.first_shown
+        return known[1] if known is not None and known[0] == index else None
 
 
 _COLUMNS = (
@@ -154,6 +161,7 @@ def as_session(row: Row[Any], token: str, now: datetime | None = None) -> Sessio
         row.wave,
         row.ended_at,
         row.excluded_at is not None,
+        None if row.first_shown_at is None else (row.shown_position, row.first_shown_at),
     )
 
 
@@ -314,8 +322,9 @@ def revived(connection: Connection, row: Row[Any], now: datetime) -> bool:
     return True
 
 
-def add_token(connection: Connection, session: int, token: str, now: datetime) -> None:
+def add_token(
+    connection: Connection, session: int, token: str, now: datetime, browser: str | None = None
+) -> None:
     """Let a token lead to a session, beside those that already do (other tabs, lost answers)."""
-    connection.execute(
-        insert(tokens).values(hash=token_hash(token), session_id=session, issued_at=now)
-    )
+    new = {"hash": token_hash(token), "session_id": session, "issued_at": now, "browser": browser}
+    connection.execute(insert(tokens).values(new))

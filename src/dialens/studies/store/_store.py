@@ -22,6 +22,7 @@ from dialens.studies.store import _submit as submit
 from dialens.studies.store._activity import Event
 from dialens.studies.store._arrivals import Arrival, SeedSource, admit, begin, come_back, over
 from dialens.studies.store._database import Database
+from dialens.studies.store._entry import EntryProof
 from dialens.studies.store._figures import CellProgress, EarlyEnd, Times
 from dialens.studies.store._forget import Forgotten, depart, forget
 from dialens.studies.store._keys import check_key, key_beside
@@ -190,6 +191,7 @@ class Store:
         seed_source: SeedSource,
         rater_kind: str = "human",
         language: str | None = None,
+        proof: EntryProof | None = None,
     ) -> Session:
         """Let somebody in; who is new gets a place when they agree to take part (`admit`).
 
@@ -203,12 +205,15 @@ class Store:
                 session's own seed counts the people in its cell, as counterbalancing needs it.
             rater_kind: `human`, `llm` or `simulated`.
             language: In which they want to take part; none for the study's own.
+            proof: What they bring to show who they are; none if the caller knows.
 
         Raises:
             StudyFull: No place is free.
-            Blocked: A known person comes back, and the policy is `block`.
+            Blocked: A known person comes back and the policy is `block`, or somebody with their id.
         """
-        arrival = Arrival(study, recruiter, worker, rater_kind, now, seed_source(), language)
+        mark = None if proof is None else proof.secret_mark(self.secrets, recruiter)
+        drawn = seed_source()
+        arrival = Arrival(study, recruiter, worker, rater_kind, now, drawn, language, proof, mark)
         with self.database.writing() as connection:
             return begin(connection, arrival, secrets=self.secrets, entropy=self.entropy)
 

@@ -29,6 +29,9 @@ from dialens.studies.store._tables import (
 
 STORED, REPEATED, ANSWERED_BEFORE, ELSEWHERE = "stored", "repeated", "answered_before", "elsewhere"
 
+SLACK_S = 5.0
+"""Seconds after a deadline in which an answer is in time still: pages and answers travel."""
+
 _MOST_EVENTS = 1_000
 _LONGEST_ID = 200
 
@@ -276,7 +279,21 @@ def _screen_row(entry: Accepted, viewed: Viewing | None) -> dict[str, Any]:
         "received_at": microseconds(entry.now),
         "active_ms": None if viewed is None else viewed.active_ms,
         "paradata": _paradata(submission),
+        "late": _late(entry),
     }
+
+
+def _late(entry: Accepted) -> float | None:
+    """Seconds after the deadline, 0 if in time; none without one, or if nobody saw the screen.
+
+    The deadline runs from when the server first sent the screen, whatever the page's clock or
+    another browser says.
+    """
+    limit, row = entry.submission.screen.deadline_s, entry.session
+    if limit is None or row.first_shown_at is None or row.shown_position != entry.submission.index:
+        return None
+    over = (entry.now - row.first_shown_at).total_seconds() - limit
+    return round(over, 3) if over > SLACK_S else 0.0
 
 
 def _paradata(submission: Submission) -> str | None:

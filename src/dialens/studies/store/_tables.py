@@ -166,6 +166,9 @@ sessions = Table(
     Column("outcome", String(32)),
     Column("reason", String(200)),
     Column("wave", Integer, nullable=False, server_default="1"),
+    Column("secret_mark", String(64)),
+    Column("shown_position", Integer),
+    Column("first_shown_at", Moment),
     UniqueConstraint("participant_id", "attempt"),
     Index(None, "cell_id", "state"),
     one_of("state", SESSION_STATES),
@@ -176,7 +179,9 @@ sessions = Table(
 `outcome` is set where an expired session did not end by a time limit: the participant was screened
 out, failed the comprehension questions, or withdrew. `reason` is the rule that screened somebody
 out, or the limit by which a session expired. `wave` is the part of the study that it belongs to,
-from 1; attempts are counted through all waves.
+from 1; attempts are counted through all waves. `secret_mark` is a mark of what only who began it
+can know (`_entry`), `first_shown_at` when the screen at `shown_position` was first sent: the last
+one that has a deadline.
 """
 
 departures = Table(
@@ -194,7 +199,9 @@ tokens = Table(
     Column("hash", String(64), primary_key=True),
     Column("session_id", ForeignKey(sessions.c.id), nullable=False, index=True),
     Column("issued_at", Moment, nullable=False),
+    Column("browser", String(64)),
 )
+"""`browser` is a hash of the random name that the server gave the browser; none for programs."""
 
 submissions = Table(
     "submissions",
@@ -211,9 +218,12 @@ submissions = Table(
     Column("received_at", Moment, nullable=False),
     Column("active_ms", BigInteger),
     Column("paradata", Text),
+    Column("late", Float),
     UniqueConstraint("session_id", "position"),
 )
 """`shown_at` and `submitted_at` are what the client's clock said, the others are the server's.
+
+`late` are the seconds after the screen's deadline, by the server's clock.
 
 `paradata` is JSON (`dialens.studies.Paradata`); none where the page had no script.
 """
@@ -297,6 +307,15 @@ failures = Table(
     Column("seconds", Float, nullable=False),
     Column("failed_at", Moment, nullable=False),
 )
+
+mistakes = Table(
+    "mistakes",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("network", String(64), nullable=False, index=True),
+    Column("at", Moment, nullable=False, index=True),
+)
+"""Wrong passwords of the last minutes; `network` is a mark of where they came from."""
 
 changes = Table(
     "changes",
