@@ -103,7 +103,7 @@ def test_a_file_beside_the_utterances_that_cannot_be_read(tmp_path: Path, conten
     assert "Mend the file, or take it away" in said
 
 
-@pytest.mark.parametrize("odd", [{"turn": "x"}, {"role": [1]}, {"reply_to": 5}])
+@pytest.mark.parametrize("odd", [{"turn": "x"}, {"turn": 2**70}, {"role": [1]}, {"reply_to": 5}])
 def test_odd_values_where_our_writer_puts_its_own(tmp_path: Path, odd: dict[str, object]) -> None:
     folder = convokit(tmp_path, corpus='{"dialens": 1}')
     ours = {"turn": 0, "role": "agent", **odd}
