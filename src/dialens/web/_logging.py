@@ -5,12 +5,29 @@ import threading
 import time
 from typing import Any
 
+from dialens.base import printable
+
 _A_MINUTE = 60.0
 _MOST_KINDS = 1_000
 _LINE = "%(asctime)s %(levelname)s %(message)s"
+_TIME = "%Y-%m-%d %H:%M:%S%z"
 
 
-class WithoutQueries(logging.Formatter):
+class OneLine(logging.Formatter):
+    r"""A line a message: what would begin another line, or steer a terminal, is an escape.
+
+    Examples:
+        >>> record = logging.LogRecord("x", 30, "", 0, "from %s", ("a\nINFO b",), None)
+        >>> print(OneLine("%(message)s").format(record))
+        from a\nINFO b
+    """
+
+    def formatMessage(self, record: logging.LogRecord) -> str:
+        """The line, to which a traceback may be added."""
+        return printable(super().formatMessage(record)).replace("\n", "\\n")
+
+
+class WithoutQueries(OneLine):
     """A line a request, without the address it came from and without its query.
 
     Recruiters put ids of people into the query: `/?PROLIFIC_PID=…`.
@@ -42,8 +59,12 @@ def log_settings(*, requests: bool) -> dict[str, Any]:
         "version": 1,
         "disable_existing_loggers": False,
         "formatters": {
-            "line": {"format": _LINE},
-            "request": {"()": f"{__name__}.{WithoutQueries.__name__}", "fmt": _LINE},
+            "line": {"()": f"{__name__}.{OneLine.__name__}", "fmt": _LINE, "datefmt": _TIME},
+            "request": {
+                "()": f"{__name__}.{WithoutQueries.__name__}",
+                "fmt": _LINE,
+                "datefmt": _TIME,
+            },
         },
         "handlers": {
             "line": {**handler, "formatter": "line"},
