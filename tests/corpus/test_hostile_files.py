@@ -23,6 +23,7 @@ from dialens.base import DialensError
 from dialens.corpus import Intake, OnError, read, unpacked_pieces
 from tests.corpus.mutations import outcome
 from tests.corpus.text_samples import corpus_folder
+from tests.corpus.trace_samples import FILES
 
 LOG_LINE = "2024-05-01 12:00 server restarted"
 DEEP = "[" * 5000 + "]" * 5000
@@ -112,6 +113,16 @@ def test_odd_values_where_our_writer_puts_its_own(tmp_path: Path, odd: dict[str,
     (folder / "utterances.jsonl").write_text(row_text + "\n")
     said = refusal(folder)
     assert said.startswith(f"{folder / 'utterances.jsonl'}, line 1: field `meta.dialens.")
+
+
+def test_a_header_of_outputs_with_an_open_quote(tmp_path: Path) -> None:
+    """The first line looks like promptfoo's, and cannot be taken apart into cells."""
+    path = tmp_path / "results.csv"
+    whole = (FILES / "promptfoo.csv").read_text()
+    path.write_text(f'{whole[:180]},"[\n  {{{whole[180:]}')
+    for mode in (OnError.STOP, OnError.SKIP):
+        with pytest.raises(DialensError, match=r"results\.csv, line 1: .* into cells"):
+            read(path, intake=Intake(mode))
 
 
 @pytest.mark.parametrize("column", ["dialog", "role", "text", "turn", "created_at", "meta"])
