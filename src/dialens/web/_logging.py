@@ -10,6 +10,7 @@ from dialens.base import printable
 _A_MINUTE = 60.0
 _MOST_KINDS = 1_000
 _LINE = "%(asctime)s %(levelname)s %(message)s"
+_BREAKS = {ord(char): ascii(char)[1:-1] for char in "\n\u2028\u2029"}
 _TIME = "%Y-%m-%d %H:%M:%S%z"
 
 
@@ -24,7 +25,7 @@ class OneLine(logging.Formatter):
 
     def formatMessage(self, record: logging.LogRecord) -> str:
         """The line, to which a traceback may be added."""
-        return printable(super().formatMessage(record)).replace("\n", "\\n")
+        return printable(super().formatMessage(record)).translate(_BREAKS)
 
 
 class WithoutQueries(OneLine):
