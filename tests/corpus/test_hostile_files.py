@@ -291,6 +291,16 @@ def test_pieces_stay_small_however_well_they_are_packed(tmp_path: Path) -> None:
     assert max(sizes) <= 2**26 + 2**20
 
 
+def test_a_zip_of_a_version_to_come(tmp_path: Path) -> None:
+    path = tmp_path / "export.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("conversations.json", "[]")
+    data = bytearray(path.read_bytes())
+    data[data.index(b"PK\x01\x02") + 6] = 202  # the version that is needed to extract
+    path.write_bytes(data)
+    assert refusal(path).startswith(f"{path} is not a whole zip file (zip file version 20.2). ")
+
+
 def test_a_zip_whose_members_are_far_larger_than_it(tmp_path: Path) -> None:
     path = tmp_path / "export.zip"
     with (

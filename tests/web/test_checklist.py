@@ -50,6 +50,16 @@ def test_what_changes_something_is_no_get(site: Site, visit: Visit) -> None:
         assert client.request("TRACE", path).status_code == 405, path
 
 
+def test_of_two_values_the_first_counts(site: Site, visit: Visit) -> None:
+    kind = {"content-type": "application/x-www-form-urlencoded"}
+    for order, status in ((("{}", "x"), 303), (("x", "{}"), 403)):
+        person = visit(site)
+        ticket = person.come().hidden["ticket"]
+        body = "&".join(f"ticket={value.format(ticket)}" for value in order)
+        sent = person.client.post("/begin", content=body, headers=kind, follow_redirects=False)
+        assert sent.status_code == status
+
+
 def test_every_text_names_its_encoding(site: Site, visit: Visit) -> None:
     client = visit(site).client
     for path in (*PAGES, *(f"/assets/{name}" for name in ASSETS)):
