@@ -248,7 +248,7 @@ PACKINGS: dict[str, Callable[[bytes], bytes]] = {
 @pytest.mark.parametrize("packing", PACKINGS)
 def test_a_bomb_is_refused(tmp_path: Path, packing: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The bound on size is lowered, since packing 256 MiB takes longest here."""
-    monkeypatch.setattr("dialens.corpus._unpacking._ANY_RATIO", 2**22)
+    monkeypatch.setattr("dialens.corpus._unpacking.ANY_RATIO", 2**22)
     path = tmp_path / "bomb.txt"
     path.write_bytes(PACKINGS[packing](b"User: hi\nBot: " + b"0" * 2**24))
     said = refusal(path)
@@ -301,7 +301,7 @@ def test_a_zip_of_a_version_to_come(tmp_path: Path) -> None:
     path.write_bytes(data)
     assert "(zip file version 20.2)" in refusal(path)
     with (
-        pytest.raises(DialensError, match="is not a whole zip file .zip file version"),
+        pytest.raises(DialensError, match=r"is not a whole zip file .zip file version"),
         opened(path),
     ):
         pass
