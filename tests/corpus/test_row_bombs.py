@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import struct
 import subprocess
 import sys
@@ -14,7 +15,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from dialens.base import DialensError
 from dialens.corpus import read
+from dialens.corpus.readers._arrow_stream import arrow_sizes
 from tests.corpus.test_hostile_files import READ_BOMB
 
 
@@ -123,6 +126,19 @@ def test_rows_that_a_small_file_only_claims_or_repeats(
     assert said.startswith(f"{path} is not read: it unpacks to more than 500 times its size. ")
     assert "write it as JSON lines" in said
     assert int(grown) < 800  # MiB, of bombs of 300 MiB to 48 GB; up to the bound rows are read
+
+
+def test_a_message_that_ends_before_it_begins(tmp_path: Path) -> None:
+    """A length of the body below zero would lead back to the same message for ever."""
+    path = tmp_path / "talks.arrow"
+    pl.DataFrame({"conversation": ["a", "b"]}).write_ipc_stream(path)
+    data = path.read_bytes()
+    for at in range(8, len(data) - 8, 8):
+        path.write_bytes(data[:at] + struct.pack("<q", -at) + data[at + 8 :])
+        with contextlib.suppress(ValueError, OSError, struct.error):
+            assert len(list(arrow_sizes(path))) < 10
+        with pytest.raises(DialensError):
+            read(path)
 
 
 def test_tables_that_repeat_themselves_as_tables_do(tmp_path: Path) -> None:

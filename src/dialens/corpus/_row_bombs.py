@@ -37,7 +37,7 @@ def refuse_row_bomb(path: Path, head: bytes) -> None:
             refuse_ratio(content, path.stat().st_size)
     except Bomb as error:
         raise row_bomb(path, error) from error
-    except (ValueError, struct.error):
+    except (ValueError, OSError, OverflowError, struct.error):
         return
 
 

@@ -80,6 +80,8 @@ def arrow_sizes(path: Path) -> Iterator[tuple[int, int]]:
                 raise ValueError("a message does not begin where it should")
             metadata = _exactly(stream, struct.unpack_from("<i", prefix, 4)[0])
             kind, length = _kind_and_body(metadata)
+            if length < 0:
+                raise ValueError("a message ends before it begins")
             body = stream.tell()
             if kind in (_DICTIONARY, _BATCH):
                 yield _batch_size(metadata, stream, body, dictionary=kind == _DICTIONARY)
@@ -101,7 +103,7 @@ def _batch_size(
         cells += max(length, 0)
     packed = _place(metadata, batch, 3)
     for offset, length in _pairs(metadata, batch, 2):
-        if packed and length >= 8:
+        if packed and length >= 8 and offset >= 0:
             stream.seek(body + offset)
             unpacked = struct.unpack("<q", stream.read(8))[0]
             length = length if unpacked < 0 else unpacked
