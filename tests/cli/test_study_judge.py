@@ -275,7 +275,7 @@ def test_a_real_small_model_judges() -> None:
     entry = {
         "name": "smol",
         "agent": f"llama:{MODEL}",
-        "set": {"threads": 2, "max_tokens": 200},
+        "set": {"threads": 1, "max_tokens": 200},
         "answer": ["json", "probabilities"],
         "temperatures": 0,
     }

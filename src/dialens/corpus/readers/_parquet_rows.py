@@ -61,7 +61,10 @@ def parquet_chunks(path: Path) -> list[Chunk]:
         "contains(encodings, 'DICTIONARY') AND type = 'BYTE_ARRAY' FROM parquet_metadata($path)"
     )
     try:
-        return [Chunk(*map(int, row)) for row in _query(path, asked).fetchall()]
+        return [
+            Chunk(int(values), int(unpacked), bool(repeats))
+            for values, unpacked, repeats in _query(path, asked).fetchall()
+        ]
     except duckdb.Error as error:
         raise ValueError(str(error)) from error
 
