@@ -159,5 +159,5 @@ def test_offline_with_a_real_small_model() -> None:
         "agent": f"llama:{MODEL}",
         "set": {"threads": 1, "context": 2048, "max_tokens": 80},
     }
-    said, _ = four_commands(by_process, judge, items=2, temperatures=0.7, repeats=2)
+    said, _ = four_commands(by_process, judge, items=3, temperatures=0.7, repeats=2)
     assert "smollm2" in said
