@@ -21,6 +21,7 @@ import zstandard
 
 from dialens.base import DialensError
 from dialens.corpus import Intake, OnError, read, unpacked_pieces
+from dialens.corpus.readers import READERS
 from dialens.corpus.readers._archive import opened
 from tests.corpus.mutations import outcome
 from tests.corpus.text_samples import corpus_folder
@@ -290,6 +291,13 @@ def test_pieces_stay_small_however_well_they_are_packed(tmp_path: Path) -> None:
         sizes = list(map(len, unpacked_pieces(file, "zstandard")))
     assert sum(sizes) == 200 * 2**20
     assert max(sizes) <= 2**26 + 2**20
+
+
+def test_a_battle_in_a_year_that_no_calendar_has(tmp_path: Path) -> None:
+    path = tmp_path / "battles.jsonl"
+    battle = {**json.loads(READERS["arena"].example), "tstamp": 1.6e15}
+    path.write_text(json.dumps(battle) + "\n")
+    assert read(path).ratings.collect()["answered_at"].to_list() == [None, None]
 
 
 def test_a_zip_of_a_version_to_come(tmp_path: Path) -> None:
