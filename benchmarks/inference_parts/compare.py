@@ -19,13 +19,13 @@ from dialens.metrics import (
     Definition,
     MetricCard,
     Resources,
+    ScoredMetric,
     Scores,
     State,
     TurnValue,
     Values,
 )
 from dialens.metrics import score as score_corpus
-from dialens.metrics._scores import ScoredMetric
 from dialens.statistics import Floats, spearman_rows
 from inference_parts.lines import Line, Tally
 

@@ -21,8 +21,11 @@ import zstandard
 
 from dialens.base import DialensError
 from dialens.corpus import Intake, OnError, read, unpacked_pieces
+from dialens.corpus.readers import READERS
+from dialens.corpus.readers._archive import opened
 from tests.corpus.mutations import outcome
 from tests.corpus.text_samples import corpus_folder
+from tests.corpus.trace_samples import FILES
 
 LOG_LINE = "2024-05-01 12:00 server restarted"
 DEEP = "[" * 5000 + "]" * 5000
@@ -103,7 +106,7 @@ def test_a_file_beside_the_utterances_that_cannot_be_read(tmp_path: Path, conten
     assert "Mend the file, or take it away" in said
 
 
-@pytest.mark.parametrize("odd", [{"turn": "x"}, {"role": [1]}, {"reply_to": 5}])
+@pytest.mark.parametrize("odd", [{"turn": "x"}, {"turn": 2**70}, {"role": [1]}, {"reply_to": 5}])
 def test_odd_values_where_our_writer_puts_its_own(tmp_path: Path, odd: dict[str, object]) -> None:
     folder = convokit(tmp_path, corpus='{"dialens": 1}')
     ours = {"turn": 0, "role": "agent", **odd}
@@ -112,6 +115,16 @@ def test_odd_values_where_our_writer_puts_its_own(tmp_path: Path, odd: dict[str,
     (folder / "utterances.jsonl").write_text(row_text + "\n")
     said = refusal(folder)
     assert said.startswith(f"{folder / 'utterances.jsonl'}, line 1: field `meta.dialens.")
+
+
+def test_a_header_of_outputs_with_an_open_quote(tmp_path: Path) -> None:
+    """The first line looks like promptfoo's, and cannot be taken apart into cells."""
+    path = tmp_path / "results.csv"
+    whole = (FILES / "promptfoo.csv").read_text()
+    path.write_text(f'{whole[:180]},"[\n  {{{whole[180:]}')
+    for mode in (OnError.STOP, OnError.SKIP):
+        with pytest.raises(DialensError, match=r"results\.csv, line 1: .* into cells"):
+            read(path, intake=Intake(mode))
 
 
 @pytest.mark.parametrize("column", ["dialog", "role", "text", "turn", "created_at", "meta"])
@@ -236,7 +249,7 @@ PACKINGS: dict[str, Callable[[bytes], bytes]] = {
 @pytest.mark.parametrize("packing", PACKINGS)
 def test_a_bomb_is_refused(tmp_path: Path, packing: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The bound on size is lowered, since packing 256 MiB takes longest here."""
-    monkeypatch.setattr("dialens.corpus._unpacking._ANY_RATIO", 2**22)
+    monkeypatch.setattr("dialens.corpus._unpacking.ANY_RATIO", 2**22)
     path = tmp_path / "bomb.txt"
     path.write_bytes(PACKINGS[packing](b"User: hi\nBot: " + b"0" * 2**24))
     said = refusal(path)
@@ -278,6 +291,28 @@ def test_pieces_stay_small_however_well_they_are_packed(tmp_path: Path) -> None:
         sizes = list(map(len, unpacked_pieces(file, "zstandard")))
     assert sum(sizes) == 200 * 2**20
     assert max(sizes) <= 2**26 + 2**20
+
+
+def test_a_battle_in_a_year_that_no_calendar_has(tmp_path: Path) -> None:
+    path = tmp_path / "battles.jsonl"
+    battle = {**json.loads(READERS["arena"].example), "tstamp": 1.6e15}
+    path.write_text(json.dumps(battle) + "\n")
+    assert read(path).ratings.collect()["answered_at"].to_list() == [None, None]
+
+
+def test_a_zip_of_a_version_to_come(tmp_path: Path) -> None:
+    path = tmp_path / "export.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("conversations.json", "[]")
+    data = bytearray(path.read_bytes())
+    data[data.index(b"PK\x01\x02") + 6] = 202  # the version that is needed to extract
+    path.write_bytes(data)
+    assert "(zip file version 20.2)" in refusal(path)
+    with (
+        pytest.raises(DialensError, match=r"is not a whole zip file .zip file version"),
+        opened(path),
+    ):
+        pass
 
 
 def test_a_zip_whose_members_are_far_larger_than_it(tmp_path: Path) -> None:

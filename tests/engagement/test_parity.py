@@ -152,12 +152,6 @@ def test_there_is_something_to_compare(expected):
     assert card["steps"]["emotion_texts"] > 1_024  # more than one shard for the model
 
 
-def test_spark_on_this_machine(java, work, expected):
-    engine = EngineOptions(engine="spark", master="local[2]", memory=MEMORY)
-    red = work.parent / "red-local"
-    assert_same(label(work, red, models=MODELS, options=OPTIONS, engine=engine).folder, expected)
-
-
 def test_spark_on_a_cluster_of_two_workers(cluster, work, expected, monkeypatch):
     monkeypatch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
     engine = EngineOptions(engine="spark", master=cluster, memory=MEMORY)
@@ -166,7 +160,7 @@ def test_spark_on_a_cluster_of_two_workers(cluster, work, expected, monkeypatch)
 
 
 def test_by_hand_on_spark(java, tmp_path):
-    """The dump worked out by hand in test_label, with cycles and toxicity, on Spark."""
+    """The dump worked out by hand in test_label, with cycles and toxicity, on this machine."""
     from pyspark import cloudpickle
 
     import tests.engagement.hand_made as module

@@ -12,7 +12,7 @@ from dialens.analysis.profiles import agent_profile, trait_profile
 from dialens.base import DialensError
 from dialens.metrics import ModelChoice, ScorerContext, ScorerSet, make_plan, score_into
 from dialens.metrics._score_tables import reason_column
-from dialens.metrics._scores import METRICS
+from dialens.metrics._scored_metric import METRICS
 from dialens.report import write_comparison, write_report
 from dialens.report._digest import Digest
 from tests.metrics.tiny_models import tiny_folder

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -13,8 +14,19 @@ import pytest
 
 from dialens import Corpus, Scores, score
 from dialens.corpus import Dialogue, Turn
-from dialens.metrics import Definition, MetricCard, Resources, TurnBatch, select, turn_mean
+from dialens.metrics import (
+    Definition,
+    MetricCard,
+    ModelChoice,
+    Resources,
+    ScorerContext,
+    ScorerSet,
+    TurnBatch,
+    select,
+    turn_mean,
+)
 from dialens.metrics._state import Floats
+from dialens.models import traits
 from dialens.report._digest import Digest
 from dialens.report._drilldown import _turn_metrics
 from dialens.report._model_emotion_chart import model_emotion_chart
@@ -108,6 +120,23 @@ def test_without_the_research_models_the_report_says_so(make: Make) -> None:
     assert places == {"trait-state_empathy"}
     assert page.count("Most of these models are a package of their own, for research only") == 2
     assert "Score with all levels" not in page
+
+
+def test_a_model_of_ones_own_is_not_graded_by_the_one_that_ships(tmp_path: Path) -> None:
+    """Before, the shipped model's r stood beside scores of another one."""
+    own = tmp_path / "own"
+    own.mkdir()
+    model = traits.load("state_empathy")
+    traits.save(replace(model, intercept=model.intercept + 1), own)
+    for choice, graded in ((ModelChoice(), True), (ModelChoice(own={"state_empathy": own}), False)):
+        context = ScorerContext(models=choice)
+        scores = score(
+            two_agents(), metrics=["state_empathy"], resources=Resources(scorers=ScorerSet(context))
+        )
+        found = character(Digest.of(scores), scores)
+        assert found is not None
+        (card,) = (*found.sound, *found.doubtful)
+        assert (card.grade is not None) == graded
 
 
 def test_without_traits_there_is_no_such_section(make: Make) -> None:

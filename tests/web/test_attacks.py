@@ -139,7 +139,26 @@ def test_cookies_are_out_of_reach_for_scripts(site: Site, visit: Visit) -> None:
     assert "HttpOnly" in made
     assert "SameSite=Lax" in made
     person.client.base_url = "https://testserver"
-    assert "Secure" in person.client.get("/").headers["set-cookie"]
+    made = person.client.get("/").headers["set-cookie"]
+    assert made.startswith("__Host-dialens-")
+    assert "Path=/;" in made
+    assert "Secure" in made
+
+
+def test_over_https_people_and_researchers_are_known_by_cookies_of_this_host(
+    make: Make, visit: Visit
+) -> None:
+    for root, prefix in (("", "__Host-"), ("/lab/tea", "__Secure-")):
+        site = make(tea())
+        person = visit(Site.of(site.study, site.store, password=PASSWORD, root=root))
+        person.client.base_url = "https://testserver"
+        person.client.get(f"{root}/")
+        page = person.come(f"{root}/researcher/login")
+        form = page.hidden | {"password": PASSWORD}
+        assert person.client.post(page.action, data=form).url.path == f"{root}/researcher"
+        names = [cookie.name for cookie in person.client.cookies.jar]
+        assert len(names) == 3
+        assert all(name.startswith(prefix) for name in names)
 
 
 def test_in_a_frame_a_cookie_has_a_partition_of_its_own(make: Make, visit: Visit) -> None:

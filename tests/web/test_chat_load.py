@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Page
 
 PEOPLE = 50
+WINDOWS = 15
 EXCHANGES = 3
 ROUNDS = 4
 SOON = (0.05, 0.1, 0.3)
@@ -139,10 +140,11 @@ def test_fifty_conversations_at_once(database: str, tmp_path: Path, endpoint: En
 
 
 @pytest.mark.slow
-def test_fifty_real_pages_at_once(host: Hosting, window: Window, endpoint: Endpoint) -> None:
+def test_real_pages_at_once(host: Hosting, window: Window, endpoint: Endpoint) -> None:
+    """Fifty without pages are above; here each has a browser's window of its own."""
     served = host(talk(endpoint.url, "slow-0.5"))
     pages: list[Page] = []
-    for number in range(PEOPLE):
+    for number in range(WINDOWS):
         # The screens before are gone through without a window, which is faster.
         with httpx.Client(base_url=served.url, follow_redirects=True, trust_env=False) as client:
             Talker(client).begin(f"/?participant=p{number}")
@@ -166,10 +168,10 @@ def test_fifty_real_pages_at_once(host: Hosting, window: Window, endpoint: Endpo
         assert shown == [f"This is p{number}", f"You said: This is p{number} (None)"]
     with kept(served) as store:
         found = ConversationStore(store.database).exchanges_frame(store.studies()[0].hash)
-    assert sorted(found["said"]) == sorted(f"This is p{number}" for number in range(PEOPLE))
+    assert sorted(found["said"]) == sorted(f"This is p{number}" for number in range(WINDOWS))
     assert set(found["state"]) == {"answered"}
     assert found["tries"].unique().to_list() == [1]
-    assert len(endpoint.requests) == PEOPLE
+    assert len(endpoint.requests) == WINDOWS
 
 
 async def suffer(

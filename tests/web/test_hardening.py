@@ -133,7 +133,9 @@ def test_requests_are_logged_with_a_time_and_without_who_it_was(tmp_path: Path) 
         while "GET /healthz" not in log.read_text() and time.monotonic() < until:
             time.sleep(0.05)
         said = log.read_text()
-    assert re.search(r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} INFO GET / 200$", said, re.MULTILINE)
+    assert re.search(
+        r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[+-]\d{4} INFO GET / 200$", said, re.MULTILINE
+    )
     assert "5f00bb" not in said
     # No proxy was named, so that nobody is believed who says where a request comes from.
     assert re.search(r"WARNING A wrong password .* came from 127\.0\.0\.1\.", said)
@@ -360,7 +362,7 @@ def test_events_have_a_quota(site: Site, visit: Visit, monkeypatch: pytest.Monke
 
 
 def test_who_may_only_look_changes_nothing_and_what_is_done_is_logged(
-    make: Make, visit: Visit
+    make: Make, visit: Visit, caplog: pytest.LogCaptureFixture
 ) -> None:
     look = "only looking around"
     site = make(tea())
@@ -382,7 +384,11 @@ def test_who_may_only_look_changes_nothing_and_what_is_done_is_logged(
     for path in ("/researcher/cells", "/researcher/settings"):
         sent = viewer.client.post(path, data=steer | {"ticket": page.hidden["ticket"]})
         assert (sent.status_code, "change nothing" in sent.text) == (403, True)
-    assert viewer.client.get("/researcher/export.zip").status_code == 403
+    for path in ("/researcher/export.zip", "/researcher/people.csv"):
+        assert viewer.client.get(path).status_code == 403
+    assert "people.csv" not in viewer.come("/researcher/people").html
+    assert "people.csv" in owner.come("/researcher/people").html
+    assert "Vera may only look, and tried to do more." in caplog.text
     ticket = owner.come("/researcher").hidden["ticket"]
     assert (
         owner.client.post("/researcher/cells", data=steer | {"ticket": ticket}).status_code == 200
@@ -392,12 +398,16 @@ def test_who_may_only_look_changes_nothing_and_what_is_done_is_logged(
     assert viewer.client.get("/api/cells", headers=head).status_code == 200
     change = viewer.client.put(f"/api/cells/{steer['cell']}", json={"state": "open"}, headers=head)
     assert change.status_code == 403
+    assert viewer.client.get("/api/export.zip", headers=head).status_code == 403
+    head = {"authorization": f"Bearer {PASSWORD}"}
+    assert owner.client.get("/api/export.zip", headers=head).status_code == 200
     log = OperationStore(site.store, "command").changes_frame(site.study.hash)
     assert log.select("who", "what").rows() == [
         ("Vera", "logged in to look"),
         ("Olga", "logged in"),
         ("Olga", f"cell {steer['cell']}"),
         ("Olga", "data exported"),
+        (None, "data exported"),
     ]
     shown = owner.come("/researcher/settings").html
     assert "Vera" in shown

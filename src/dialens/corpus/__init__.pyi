@@ -9,10 +9,11 @@ from ._marks import FINISH, CutOff, cut_off_turns, is_cut_off, silences
 from ._names import agent_labels
 from ._opening import read
 from ._partial import PARTIAL, partial_dialogs
+from ._read_options import ReadOptions
 from ._reading import Reader, RecordReader
 from ._reasoning import split_reasoning
 from ._roles import role_of
-from ._source import ReadOptions, Record, Source, json_records
+from ._source import Record, Source, json_records
 from ._tables import LEVELS, RATER_KINDS, RATINGS, REFERENCES, TURNS, Tables, kind_of_rater
 from ._unpacking import DAMAGE, MAGIC_BYTES, packing_of, remedy_of, unpacked_pieces
 

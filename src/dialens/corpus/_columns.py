@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 
 from dialens.base import DialensError, listed
 from dialens.corpus._intake import Intake
-from dialens.corpus._source import ReadOptions, Source
+from dialens.corpus._read_options import ReadOptions
+from dialens.corpus._source import Source
 from dialens.corpus._tables import TURNS
 
 _SYNONYMS: Mapping[str, frozenset[str]] = {

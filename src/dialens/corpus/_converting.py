@@ -6,8 +6,8 @@ from pathlib import Path
 from dialens.base import Advance, refuse_inputs_in
 from dialens.corpus._intake import Intake, OnError
 from dialens.corpus._opening import all_parts, describe, opened
+from dialens.corpus._read_options import ReadOptions
 from dialens.corpus._reading import choose
-from dialens.corpus._source import ReadOptions
 from dialens.corpus._writing import WRITERS, writer_for
 from dialens.corpus.readers import readers
 

@@ -16,8 +16,9 @@ from dialens.corpus._in_memory import read_in_memory, source_of
 from dialens.corpus._intake import Intake, OnError, UnreadableRecord
 from dialens.corpus._names import PIPED, named
 from dialens.corpus._python_words import in_python
+from dialens.corpus._read_options import ReadOptions
 from dialens.corpus._reading import Reader, choose, tables_of
-from dialens.corpus._source import ReadOptions, Source
+from dialens.corpus._source import Source
 from dialens.corpus._spoken import spoken
 from dialens.corpus._tables import Tables
 from dialens.corpus._unknown_shape import explained

@@ -1,8 +1,8 @@
 """Bytes of a source, whatever it is packed in, and the records in them with their line numbers."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -13,7 +13,8 @@ from dialens.base import DialensError
 from dialens.corpus._encoding import UTF8, as_utf8, encoding_of, with_line_feeds
 from dialens.corpus._frame_json import frame_rows, may_be_frame
 from dialens.corpus._intake import RecordError
-from dialens.corpus._roles import role_of
+from dialens.corpus._read_options import ReadOptions
+from dialens.corpus._row_bombs import refuse_row_bomb
 from dialens.corpus._unpacking import (
     DAMAGE,
     MAGIC_BYTES,
@@ -23,19 +24,6 @@ from dialens.corpus._unpacking import (
 )
 
 MAX_RECORD_BYTES = 64 * 1024 * 1024
-COLUMNS = (
-    "dialog",
-    "text",
-    "speaker",
-    "role",
-    "turn",
-    "created_at",
-    "agent",
-    "system",
-    "prompt",
-    "response",
-)
-"""What `--column` can name; `prompt` and `response` are for tables with a row an exchange."""
 UNDECODABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 """What decoding JSON may raise: it is none, is not UTF-8, or is nested too deeply."""
 _ZIP = b"PK\x03\x04"
@@ -52,75 +40,6 @@ class Record:
     problem: RecordError | None = None
     number: int = 0
     """The place among the file's records (from 1), for those that have no id of their own."""
-
-
-@dataclass(frozen=True)
-class ReadOptions:
-    """What a user says of a source.
-
-    Attributes:
-        system: What its systems are called, whatever it says itself.
-        agent: What its agents are called, whatever it says itself.
-        columns: Of a table, its names for our columns: `{"text": "Message"}`.
-        roles: Of a table or transcript, who speaks as what: `{"Bot": "agent"}`.
-    """
-
-    system: str | None = None
-    agent: str | None = None
-    columns: Mapping[str, str] = field(default_factory=dict)
-    roles: Mapping[str, str] = field(default_factory=dict)
-
-    def replaced(
-        self,
-        agent: str | None,
-        system: str | None,
-        columns: Mapping[str, str] | None,
-        roles: Mapping[str, str] | None,
-    ) -> "ReadOptions":
-        """The same with what is given, in the words of Python: `columns={"text": "Message"}`."""
-        named = replace(
-            self,
-            agent=self.agent if agent is None else agent,
-            system=self.system if system is None else system,
-        )
-        named = named.with_columns(f"{ours}={theirs}" for ours, theirs in (columns or {}).items())
-        return named.with_roles(f"{role}={name}" for name, role in (roles or {}).items())
-
-    def with_columns(self, entries: Iterable[str]) -> "ReadOptions":
-        """The same with columns as `--column` takes them: `text=Message`.
-
-        Examples:
-            >>> ReadOptions().with_columns(["dialog=Conversation ID"]).columns
-            {'dialog': 'Conversation ID'}
-        """
-        columns = dict(self.columns)
-        for entry in entries:
-            ours, equals, theirs = (part.strip() for part in entry.partition("="))
-            if not equals or not theirs or ours not in COLUMNS:
-                raise DialensError(
-                    f"--column takes OURS=THEIRS with OURS one of {', '.join(COLUMNS)}; "
-                    f"seen: {entry!r}. For example: --column text=Message"
-                )
-            if ours in columns:
-                raise DialensError(f"--column {ours}=… is given twice; give it once.")
-            columns[ours] = theirs
-        return replace(self, columns=columns)
-
-    def with_roles(self, entries: Iterable[str]) -> "ReadOptions":
-        """The same with roles as `--role` takes them: `agent=Bot`, `user=Customer`."""
-        roles = dict(self.roles)
-        for entry in entries:
-            word, equals, speaker = (part.strip() for part in entry.partition("="))
-            role = role_of(word)
-            if not equals or not speaker or role is None:
-                raise DialensError(
-                    f"--role takes ROLE=NAME with ROLE agent or user; seen: {entry!r}. "
-                    "For example: --role agent=Bot --role user=Customer"
-                )
-            if roles.get(speaker, role) != role:
-                raise DialensError(f"--role gives {speaker!r} two roles; give it one.")
-            roles[speaker] = role
-        return replace(self, roles=roles)
 
 
 @dataclass(frozen=True)
@@ -163,10 +82,16 @@ class Source:
 
     @cached_property
     def head(self) -> bytes:
-        """The first 64 KiB, unpacked, without a byte order mark; empty for a folder."""
+        """The first 64 KiB, unpacked, without a byte order mark; empty for a folder.
+
+        Raises:
+            DialensError: It is a table that holds far more than its file.
+        """
         if self.is_folder:
             return b""
-        return next(self.chunks(), b"")[:_HEAD]
+        head = next(self.chunks(), b"")[:_HEAD]
+        refuse_row_bomb(self.path, head)
+        return head
 
     @cached_property
     def first(self) -> dict[str, object] | None:

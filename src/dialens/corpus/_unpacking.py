@@ -26,7 +26,8 @@ _ZSTD_READ = 1 << 11  # one block of four bytes may become 128 KiB
 _ZSTD_WRITE = 1 << 15
 _MOST_RATIO = 500
 """Conversations pack to a third or a tenth; the same line over and over to a two hundredth."""
-_ANY_RATIO = 1 << 28
+ANY_RATIO = 1 << 28
+"""Bytes that any file may unpack to."""
 _ZSTD_WINDOW = 2**31  # the window of real Reddit dumps; a decoder holds about as much
 _PACKINGS = {
     b"\x1f\x8b": "gzip",
@@ -60,8 +61,9 @@ def remedy_of(damage: Exception) -> str:
     return "It was probably cut off while copying: fetch it again."
 
 
-def _refuse_ratio(content: int, packed: int) -> None:
-    if content > max(_ANY_RATIO, _MOST_RATIO * packed):
+def refuse_ratio(content: int, packed: int) -> None:
+    """Refuse content that is out of all proportion to the file that holds it."""
+    if content > max(ANY_RATIO, _MOST_RATIO * packed):
         raise Bomb(f"it unpacks to more than {_MOST_RATIO} times its size")
 
 
@@ -71,7 +73,7 @@ def refuse_bomb(path: Path, archive: zipfile.ZipFile) -> None:
     Members may share their bytes, so it is the whole that counts.
     """
     try:
-        _refuse_ratio(sum(entry.file_size for entry in archive.infolist()), path.stat().st_size)
+        refuse_ratio(sum(entry.file_size for entry in archive.infolist()), path.stat().st_size)
     except Bomb as error:
         raise DialensError(f"{path} is not read: {error}. {remedy_of(error)}") from error
 
@@ -85,7 +87,7 @@ def unpacked_pieces(raw: IO[bytes], packing: str) -> Iterator[bytes]:
     content = 0
     for piece in _frames(raw) if packing == "zstandard" else _stream(raw, packing):
         content += len(piece)
-        _refuse_ratio(content, raw.tell())
+        refuse_ratio(content, raw.tell())
         yield piece
 
 

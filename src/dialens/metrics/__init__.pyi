@@ -18,8 +18,9 @@ from ._registry import metrics, named, select
 from ._result_cache import ResultCache, default_folder
 from ._score_tables import SCORES, long, state_of
 from ._score_text import TextScore, score_text
+from ._scored_metric import LAYOUT, ScoredMetric
 from ._scorers import ScorerSet, check_names
-from ._scores import LAYOUT, ScoredMetric, Scores
+from ._scores import Scores
 from ._scoring import make_plan, score, score_into
 from ._state import State, Values
 from .families import LABELS

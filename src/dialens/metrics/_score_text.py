@@ -11,7 +11,7 @@ from dialens.base import DialensError, html_table, number
 from dialens.corpus import Corpus, Dialogue, Turn, role_of
 from dialens.metrics._card import MetricCard, Resources
 from dialens.metrics._headlines import headline_metrics
-from dialens.metrics._scores import ScoredMetric
+from dialens.metrics._scored_metric import ScoredMetric
 from dialens.metrics._scoring import score
 
 _SHOWN = 6

@@ -17,16 +17,8 @@ from dialens.metrics._language import fit_to_language
 from dialens.metrics._parts import UNITS, Part, ScoringPlan
 from dialens.metrics._registry import select
 from dialens.metrics._score_tables import SCORES, dialog_table, long, state_table
-from dialens.metrics._scores import (
-    DIALOGS,
-    POSITIONS,
-    STATES,
-    TABLE,
-    ScoredMetric,
-    Scores,
-    features_of,
-    write_cards,
-)
+from dialens.metrics._scored_metric import ScoredMetric, features_of, write_cards
+from dialens.metrics._scores import DIALOGS, POSITIONS, STATES, TABLE, Scores
 
 _MOST_TURNS = 100_000
 _TURNS_FOR_ENCODERS = 4_096  # encoders take minutes for what words take a second for

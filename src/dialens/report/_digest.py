@@ -46,6 +46,7 @@ class Digest:
         positions: Values by the agent's n-th turn, from 0.
         places: Where agents stand among people and public systems: by number of the agent, metric
             and group.
+        signatures: What the numbers of each metric depend on.
     """
 
     agents: Sequence[Unit]
@@ -56,6 +57,7 @@ class Digest:
     dialogs: pl.DataFrame
     positions: pl.DataFrame
     places: Mapping[tuple[int, str, str], PlaceAmong]
+    signatures: Mapping[str, str]
 
     @classmethod
     def of(cls, scores: Scores, *, seed: int = 0) -> "Digest":
@@ -79,7 +81,17 @@ class Digest:
         ).select("metric", "turn", "value", "n", "n_missing", agent="number")
         kept = dialogs.select("dialog", *headline, agent="number")
         places = _places(scores, agents)
-        return cls(agents, systems, scores.cards, headline, silent, kept, positions, places)
+        return cls(
+            agents,
+            systems,
+            scores.cards,
+            headline,
+            silent,
+            kept,
+            positions,
+            places,
+            scores.signatures,
+        )
 
     @property
     def metrics(self) -> Sequence[str]:

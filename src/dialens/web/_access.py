@@ -56,6 +56,12 @@ def role_of(place: LoginPlace, request: Request, password: str) -> str | None:
     return None
 
 
+def looks_only(who: str) -> HTTPException:
+    """What somebody is told who may only look; that they tried has a line in the log."""
+    _SELDOM.warn(f"looks {who}", f"{who or 'A viewer'} may only look, and tried to do more.")
+    return HTTPException(403, "Your password lets you look, and change nothing.")
+
+
 def bearer_is_researcher(place: LoginPlace, request: Request) -> bool:
     """Whether a program's request carries the password of who may do everything."""
     scheme, _, password = request.headers.get("authorization", "").partition(" ")

@@ -1,15 +1,17 @@
 """What the researcher's pages say, as JSON, for programs: `/api`, described by OpenAPI."""
 
 from datetime import datetime
+from functools import partial
 from typing import Annotated, Any, Literal
 
+from anyio import to_thread
 from fastapi import APIRouter, Depends, HTTPException, Path, Query, Request
 from fastapi.responses import FileResponse, Response
 from pydantic import BaseModel, ConfigDict
 
 from dialens.studies import SCREEN_KINDS
 from dialens.studies.store import OperationStore
-from dialens.web._access import Bearer, role_of
+from dialens.web._access import Bearer, looks_only, role_of
 from dialens.web._exporting import export_zip
 from dialens.web._operation_api import operation_routes
 from dialens.web._overview import set_state
@@ -145,6 +147,7 @@ class PreviewInfo(BaseModel):
 
 _REFUSED: dict[int | str, dict[str, Any]] = {
     401: {"model": Problem, "description": "The password is missing or wrong."},
+    403: {"model": Problem, "description": "The password lets you look, and do no more."},
     429: {"model": Problem, "description": "Too many wrong passwords."},
 }
 _NO_CELL: dict[int | str, dict[str, Any]] = {
@@ -158,8 +161,9 @@ def api_routes(site: Site) -> APIRouter:
 
     def researcher(request: Request, given: Bearer) -> None:
         role = None if given is None else role_of(site, request, given.credentials)
-        if role == VIEWER and request.method not in ("GET", "HEAD"):
-            raise HTTPException(403, "This password lets you look, and change nothing.")
+        takes = request.method not in ("GET", "HEAD") or request.url.path.endswith("/export.zip")
+        if role == VIEWER and takes:
+            raise looks_only("")
         if role is None:
             raise HTTPException(
                 401, "Send the password as a bearer token.", {"www-authenticate": "Bearer"}
@@ -285,6 +289,8 @@ def api_routes(site: Site) -> APIRouter:
     )
     async def download(request: Request, version: Versions = ()) -> Response:
         """Everything that was collected, by pseudonym: tables, codebook, card."""
+        note = partial(OperationStore(site.store, "api").note, now=site.clock())
+        await to_thread.run_sync(note, site.study.hash, "data exported")
         return await export_zip(request, site, version, by="api")
 
     router.include_router(operation_routes(site))

@@ -77,6 +77,17 @@ def cookie_name(study: str) -> str:
     return f"dialens-{study_mark(study)}"
 
 
+def name_on_the_line(request: Request, name: str, root: str) -> str:
+    """What a cookie is called between browser and server.
+
+    Over https it begins with what makes browsers refuse it from anybody but this host over https
+    (`__Host-`), or, below a path, from anybody over http (`__Secure-`).
+    """
+    if request.url.scheme != "https":
+        return name
+    return f"__Secure-{name}" if root else f"__Host-{name}"
+
+
 class CookieJar:
     """Reads and writes the cookies of one study; one with a wrong signature counts as none.
 
@@ -115,7 +126,9 @@ class CookieJar:
 
     def visit(self, request: Request) -> Visit | None:
         """Who the request comes from."""
-        content = _loaded(self._visits, request.cookies.get(self.name))
+        content = _loaded(
+            self._visits, request.cookies.get(name_on_the_line(request, self.name, self.root))
+        )
         if not isinstance(content, dict):
             return None
         return Visit(
@@ -137,7 +150,8 @@ class CookieJar:
 
     def login(self, request: Request) -> Login | None:
         """The researcher's session, if there is a valid one."""
-        cookie = request.cookies.get(self.researcher)
+        sent = name_on_the_line(request, self.researcher, self._login.root)
+        cookie = request.cookies.get(sent)
         if cookie is None:
             return None
         try:
@@ -187,7 +201,7 @@ class CookieJar:
         framed: bool,
     ) -> None:
         secure = request.url.scheme == "https"
-        name, root = place
+        name, root = name_on_the_line(request, *place), place[1]
         parts = [f"{name}={value}", f"Max-Age={seconds}", f"Path={root}/", "HttpOnly"]
         # In another site's frame only a cookie of its own partition is kept.
         parts.append("SameSite=None; Partitioned" if framed and secure else "SameSite=Lax")

@@ -88,6 +88,8 @@ class Guard:
     def _refusal(self, scope: Scope) -> HTTPException | None:
         """Why the request is not handled at all; the application says it in its own words."""
         sent = dict(scope["headers"])
+        if b"transfer-encoding" in sent and b"content-length" in sent:
+            return Refusal(400, "unreadable")  # two ways to say where it ends: a smuggler's
         length = sent.get(b"content-length", b"0")
         if not length.isdigit() or int(length) > self._most_bytes:
             return Refusal(413, "large")
@@ -125,7 +127,7 @@ class Guard:
                     added.append((b"cache-control", b"no-store"))
                 if scope["scheme"] == "https":
                     added.append((b"strict-transport-security", b"max-age=31536000"))
-                if message["status"] in (408, 413):
+                if message["status"] in (400, 408, 413):
                     added.append((b"connection", b"close"))
                 message["headers"] = [*message.get("headers", ()), *added]
             await send(message)

@@ -5,22 +5,36 @@ import threading
 import time
 from typing import Any
 
-from dialens.base import without_secrets
+from dialens.base import printable, without_secrets
 
 _A_MINUTE = 60.0
 _MOST_KINDS = 1_000
 _LINE = "%(asctime)s %(levelname)s %(message)s"
+_BREAKS = {ord(char): ascii(char)[1:-1] for char in "\n\u2028\u2029"}
+_TIME = "%Y-%m-%d %H:%M:%S%z"
 
 
-class WithoutSecrets(logging.Formatter):
-    """A line, with what went wrong below it, in which no key or token of this process stands."""
+class OneLine(logging.Formatter):
+    r"""A line a message: what would begin another line, or steer a terminal, is an escape.
+
+    No key or token of this process stands in it, nor in the traceback that may be added.
+
+    Examples:
+        >>> record = logging.LogRecord("x", 30, "", 0, "from %s", ("a\nINFO b",), None)
+        >>> print(OneLine("%(message)s").format(record))
+        from a\nINFO b
+    """
+
+    def formatMessage(self, record: logging.LogRecord) -> str:
+        """The line, to which a traceback may be added."""
+        return printable(super().formatMessage(record)).translate(_BREAKS)
 
     def format(self, record: logging.LogRecord) -> str:
         """The record as text."""
         return without_secrets(super().format(record))
 
 
-class WithoutQueries(WithoutSecrets):
+class WithoutQueries(OneLine):
     """A line a request, without the address it came from and without its query.
 
     Recruiters put ids of people into the query: `/?PROLIFIC_PID=…`.
@@ -52,8 +66,12 @@ def log_settings(*, requests: bool) -> dict[str, Any]:
         "version": 1,
         "disable_existing_loggers": False,
         "formatters": {
-            "line": {"()": f"{__name__}.{WithoutSecrets.__name__}", "fmt": _LINE},
-            "request": {"()": f"{__name__}.{WithoutQueries.__name__}", "fmt": _LINE},
+            "line": {"()": f"{__name__}.{OneLine.__name__}", "fmt": _LINE, "datefmt": _TIME},
+            "request": {
+                "()": f"{__name__}.{WithoutQueries.__name__}",
+                "fmt": _LINE,
+                "datefmt": _TIME,
+            },
         },
         "handlers": {
             "line": {**handler, "formatter": "line"},

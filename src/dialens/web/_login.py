@@ -9,8 +9,8 @@ from fastapi import APIRouter, Depends, HTTPException, Request
 from fastapi.responses import RedirectResponse, Response
 
 from dialens.studies.store import LONGEST_NAME
-from dialens.web._access import LoginPlace, role_of
-from dialens.web._cookies import Login
+from dialens.web._access import LoginPlace, looks_only, role_of
+from dialens.web._cookies import Login, name_on_the_line
 from dialens.web._forms import SentForm
 from dialens.web._password import OWNER
 
@@ -37,7 +37,7 @@ def login_of(place: LoginPlace) -> Callable[[Request], Login]:
 def check_owner(login: Login) -> None:
     """Refuse who may only look."""
     if login.role != OWNER:
-        raise HTTPException(403, "Your password lets you look, and change nothing.")
+        raise looks_only(login.who)
 
 
 def check_ticket(place: LoginPlace, form: Mapping[str, str], login: Login) -> None:
@@ -68,7 +68,7 @@ def login_routes(place: LoginPlace) -> APIRouter:
     @router.post("/login")
     def log_in(request: Request, form: SentForm) -> Response:
         # The name before the login counts for the form only: a new one comes with the password.
-        before = request.cookies.get(_before(place), "")
+        before = request.cookies.get(_before(place, request), "")
         who = _tidy_name(form.get("who", ""))
         if not before or not place.cookies.is_ticket(form.get("ticket", ""), LOGIN, before):
             sorry = "The form was out of date. Please try again."
@@ -98,8 +98,8 @@ def _tidy_name(text: str) -> str:
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())[:LONGEST_NAME]
 
 
-def _before(place: LoginPlace) -> str:
-    return f"{place.cookies.name}-login"
+def _before(place: LoginPlace, request: Request) -> str:
+    return name_on_the_line(request, f"{place.cookies.name}-login", place.cookies.root)
 
 
 def _login_page(
@@ -115,7 +115,7 @@ def _login_page(
         longest=LONGEST_NAME,
     )
     page.set_cookie(
-        _before(place),
+        _before(place, request),
         fresh,
         3600,
         path=f"{place.cookies.root}/",

@@ -14,7 +14,7 @@ from dialens.studies.store import PEOPLE, ExportLog, History, UnknownParticipant
 from dialens.web._cookies import Login
 from dialens.web._desk import Desk
 from dialens.web._forms import SentForm
-from dialens.web._login import HOME
+from dialens.web._login import HOME, check_owner
 from dialens.web._people_table import EXCLUDED, People, Selection, as_csv
 from dialens.web._replay import replayed, said, site_of, visited
 
@@ -52,6 +52,8 @@ def people_routes(desk: Desk) -> APIRouter:
 
     @router.get("/people.csv")
     def download(login: LoggedIn, chosen: Selected) -> Response:
+        check_owner(login)
+        desk.site.note("table of people downloaded", login.who)
         file = f"{desk.site.study.name}-people.csv"
         rows = chosen.of(people.rows())
         text = as_csv(rows)

@@ -181,7 +181,9 @@ def _add_handlers(app: FastAPI, site: Site) -> None:
 
     def broken(request: Request, error: Exception) -> Response:
         page = refused(request, Refusal(500, "our_fault"))
-        page.headers.update(security_headers(framed_by=site.framed_by))  # made beyond the guard
+        # It is made beyond the guard.
+        page.headers.update(security_headers(framed_by=site.framed_by))
+        page.headers["cache-control"] = "no-store"
         return page
 
     def gone(request: Request, error: Exception) -> Response:

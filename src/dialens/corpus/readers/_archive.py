@@ -63,7 +63,7 @@ def opened(path: Path) -> Iterator[Archive]:
     """A zip file; one that is broken is an error that names it."""
     try:
         file = zipfile.ZipFile(path)
-    except (zipfile.BadZipFile, OSError) as error:
+    except (zipfile.BadZipFile, OSError, NotImplementedError, ValueError) as error:
         raise DialensError(
             f"{path} is not a whole zip file ({error}). It was probably cut off while copying, or "
             "is still being written: fetch it again."

@@ -9,7 +9,6 @@ MT-Bench's questions, which return in many battles, and are kept in `meta`.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import UTC, datetime
 
 import msgspec
 
@@ -17,6 +16,7 @@ from dialens.corpus._dialogue import Dialogue, Rating
 from dialens.corpus._intake import RecordError
 from dialens.corpus._reading import RecordReader
 from dialens.corpus._source import Record, Source
+from dialens.corpus.readers._fields import moment
 from dialens.corpus.readers._messages import turns_of
 
 _VERDICTS = {
@@ -106,7 +106,7 @@ def _preference(battle: _Battle, name: str, side: str, other: str, place: int) -
         scale=[0, 1],
         condition=name,
         factors=factors,
-        answered_at=None if battle.tstamp is None else datetime.fromtimestamp(battle.tstamp, UTC),
+        answered_at=moment(battle.tstamp),
     )
 
 

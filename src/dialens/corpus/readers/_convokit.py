@@ -38,6 +38,7 @@ OURS = "dialens"
 
 _UTTERANCES = ("utterances.jsonl", "utterances.json")
 _ROWS = 50_000
+_MOST_TURNS = 2**31 - 1
 _ID = "_id"
 
 
@@ -183,8 +184,9 @@ def _columns(utterance: _Utterance, *, own: bool) -> dict[str, object]:
             raise RecordError("is missing", field=f"meta.{OURS}", seen=utterance.meta)
         for name, kind in (("turn", int), ("role", str), ("reply_to", str)):
             value = ours.get(name)
-            if value is not None and type(value) is not kind:
-                wanted = "a whole number" if kind is int else "text"
+            odd_number = type(value) is int and abs(value) > _MOST_TURNS
+            if odd_number or (value is not None and type(value) is not kind):
+                wanted = f"a whole number up to {_MOST_TURNS:,}" if kind is int else "text"
                 raise RecordError(f"is not {wanted}", field=f"meta.{OURS}.{name}", seen=value)
             columns[name] = value
     else:

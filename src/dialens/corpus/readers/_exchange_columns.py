@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from dialens.base import DialensError
 from dialens.corpus._columns import chosen_columns, column_names
-from dialens.corpus._source import ReadOptions
+from dialens.corpus._read_options import ReadOptions
 from dialens.corpus.readers._conversation import BY_SIDE
 
 THREADS = ("conversation_id", "conv_id", "dialog_id", "dialogue_id", "chat_id", "session_id")

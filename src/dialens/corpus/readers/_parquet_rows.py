@@ -6,11 +6,17 @@ files have only one. Importing it takes a while, so this module is imported when
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import duckdb
+import msgspec
 
-_FETCHED = 1_000
+from dialens.corpus._row_bombs import row_bomb
+from dialens.corpus._unpacking import Bomb, refuse_ratio
+
+_FETCHED = 100  # a row may hold the same long text as all others
+_ENCODER = msgspec.json.Encoder(enc_hook=str)
 _THREADS = 2  # each decodes a row group of its own, which is what takes memory
 _NESTED = ("STRUCT(", "MAP(", "UNION(", "BLOB", "BIT", "VARIANT")
 _ZONED = "TIMESTAMP WITH TIME ZONE"
@@ -27,6 +33,57 @@ def parquet_types(path: Path) -> dict[str, str]:
     except duckdb.Error as error:
         raise ValueError(str(error)) from error
     return {str(name): str(kind) for name, kind, *_ in described}
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """A column in a row group, as the file describes it.
+
+    Attributes:
+        values: How many.
+        unpacked: Bytes of its pages.
+        repeats: Whether values may stand in a dictionary.
+    """
+
+    values: int
+    unpacked: int
+    repeats: bool
+
+
+def parquet_chunks(path: Path) -> list[Chunk]:
+    """What a file says that it holds.
+
+    Raises:
+        ValueError: It is not a whole Parquet file.
+    """
+    asked = (
+        "SELECT greatest(num_values, row_group_num_rows, 0), greatest(total_uncompressed_size, 0), "
+        "contains(encodings, 'DICTIONARY') AND type = 'BYTE_ARRAY' FROM parquet_metadata($path)"
+    )
+    try:
+        return [
+            Chunk(int(values), int(unpacked), bool(repeats))
+            for values, unpacked, repeats in _query(path, asked).fetchall()
+        ]
+    except duckdb.Error as error:
+        raise ValueError(str(error)) from error
+
+
+def text_bytes(path: Path) -> int:
+    """How long the texts of all rows are together, found without holding more than some rows.
+
+    Raises:
+        ValueError: The file is damaged.
+    """
+    texts = [name for name, kind in parquet_types(path).items() if kind == "VARCHAR"]
+    if not texts:
+        return 0
+    lengths = " + ".join(f"coalesce(sum(strlen({_quoted(name)})), 0)" for name in texts)
+    try:
+        found = _query(path, f"SELECT {lengths} FROM read_parquet($path)").fetchone()
+    except duckdb.Error as error:
+        raise ValueError(str(error)) from error
+    return int(found[0]) if found else 0
 
 
 def is_plain(kind: str) -> bool:
@@ -46,6 +103,7 @@ def parquet_rows(
 
     Raises:
         ValueError: The file is damaged.
+        DialensError: The rows are far larger than the file.
     """
     # Times with a zone would ask for another package: they come as text.
     chosen = ", ".join(
@@ -55,19 +113,34 @@ def parquet_rows(
         for name in columns
     )
     ending = "" if limit is None else f" LIMIT {limit}"
+    content, size = 0, path.stat().st_size
     try:
         cursor = _query(path, f"SELECT {chosen} FROM read_parquet($path){ending}")
         while rows := cursor.fetchmany(_FETCHED):
             for row in rows:
+                content += _size(row)
+                refuse_ratio(content, size)
                 yield dict(zip(columns, row, strict=True))
+    except Bomb as error:
+        raise row_bomb(path, error) from error
     except duckdb.Error as error:
         raise ValueError(str(error)) from error
+
+
+def _size(row: object) -> int:
+    """About how many bytes the values of a row take."""
+    try:
+        return len(_ENCODER.encode(row))
+    except (OverflowError, TypeError, ValueError):  # large numbers, keys that are none in JSON
+        return len(repr(row))
 
 
 def _query(path: Path, query: str) -> duckdb.DuckDBPyConnection:
     # In a pattern a bracket around a character takes it as it is.
     name = re.sub(r"[*?\[]", r"[\g<0>]", str(path))
-    return duckdb.connect(config={"threads": _THREADS}).execute(query, {"path": name})
+    connection = duckdb.connect(config={"threads": _THREADS})
+    connection.execute("SET enable_progress_bar = false")
+    return connection.execute(query, {"path": name})
 
 
 def _quoted(name: str) -> str:

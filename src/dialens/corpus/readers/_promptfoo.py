@@ -16,8 +16,9 @@ from typing import Any
 
 import msgspec
 
+from dialens.base import DialensError
 from dialens.corpus._dialogue import Rating
-from dialens.corpus._intake import RecordError
+from dialens.corpus._intake import RecordError, message
 from dialens.corpus._source import Source
 from dialens.corpus.readers._call_reader import CallReader, Item
 from dialens.corpus.readers._calls import Call
@@ -163,15 +164,19 @@ def _table(source: Source) -> Iterator[Row]:
     number = 0
     for line, cells, problem in csv_rows(source):
         if not names:
+            if problem:  # without a header nothing below it can be read
+                raise DialensError(message(source.path, line, problem))
             names = cells
             continue
         if problem is None and len(cells) != len(names):
             problem = RecordError(f"has {len(cells)} cells where the header has {len(names)}")
+        outputs = [place for place, name in enumerate(names) if _OUTPUT.fullmatch(name)]
+        if problem is None and not outputs:  # a cell of the header may hold the others
+            problem = RecordError("has no output: no column is called `[provider] prompt`")
         if problem:
             yield Row(line, {}, problem)
             continue
-        outputs = [place for place, name in enumerate(names) if _OUTPUT.fullmatch(name)]
-        first = outputs[0] if outputs else len(names)
+        first = outputs[0]
         variables = {
             name: cell
             for name, cell in zip(names[:first], cells[:first], strict=True)

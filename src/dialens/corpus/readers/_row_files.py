@@ -15,8 +15,9 @@ import polars as pl
 
 from dialens.base import DialensError
 from dialens.corpus._intake import RecordError
+from dialens.corpus._read_options import ReadOptions
 from dialens.corpus._reading import UNREADABLE, as_record_error
-from dialens.corpus._source import ReadOptions, Record, Source, json_records
+from dialens.corpus._source import Record, Source, json_records
 from dialens.corpus.readers._arrow_stream import arrow_batches, is_arrow_stream
 from dialens.corpus.readers._delimited import delimited_rows
 from dialens.corpus.readers._shapes import Row, Shape, may_hold_conversations, shape_of

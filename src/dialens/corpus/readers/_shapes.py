@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 
 from dialens.corpus._dialogue import Dialogue, Rating, Turn
 from dialens.corpus._intake import RecordError
-from dialens.corpus._source import ReadOptions, Source
+from dialens.corpus._read_options import ReadOptions
+from dialens.corpus._source import Source
 from dialens.corpus.readers._arena import battle_in
 from dialens.corpus.readers._conversation import (
     LISTS,

@@ -28,7 +28,7 @@ from dialens.metrics._model_choice import TRAITS
 from dialens.metrics._state import Floats
 from dialens.metrics.families._trait_counts import TraitScorer, check_together, members
 from dialens.models import GET_TRAITS, shipped_folder
-from dialens.models.traits import MODEL_FILE, TraitModel, load
+from dialens.models.traits import TraitModel, load, mark_of
 from dialens.text import VERSION
 
 _GIORGI = "Giorgi et al. 2023, arXiv:2305.14757"
@@ -128,9 +128,7 @@ def open_scorer(trait: str, context: ScorerContext) -> TraitOfWords:
     model = load(folder)
     models = trait_models(context)
     models.add(trait, model)
-    return TraitOfWords(
-        trait, models, f"{model.card['name']}@{model.card['files'][MODEL_FILE][:8]}"
-    )
+    return TraitOfWords(trait, models, mark_of(model))
 
 
 def _folder(trait: str, context: ScorerContext) -> Path:

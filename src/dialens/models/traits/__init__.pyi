@@ -1,7 +1,7 @@
 from ._blocks import DenseBlock
 from ._fitting import TraitFit, cross_validate, fit
 from ._labels import labelled, read_labelled
-from ._model import MODEL_FILE, TraitModel, load, save, shipped, standardise, tfidf
+from ._model import MODEL_FILE, TraitModel, load, mark_of, save, shipped, standardise, tfidf
 from ._report import Correlation, TraitReport, correlation
 
 __all__ = [
@@ -16,6 +16,7 @@ __all__ = [
     "fit",
     "labelled",
     "load",
+    "mark_of",
     "read_labelled",
     "save",
     "shipped",

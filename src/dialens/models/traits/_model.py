@@ -260,6 +260,16 @@ def load(path: str | Path, *, topics: TopicTable | None = None) -> TraitModel:
     )
 
 
+def mark_of(model: TraitModel) -> str:
+    """Name and hash of a model that was loaded, as signatures hold them.
+
+    Examples:
+        >>> mark_of(load("state_empathy")).partition("@")[0]
+        'traits_state_empathy'
+    """
+    return f"{model.card['name']}@{model.card['files'][MODEL_FILE][:8]}"
+
+
 def shipped() -> list[str]:
     """Return the names of the trait models that are installed, with dialens or beside it.
 

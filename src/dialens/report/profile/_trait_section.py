@@ -96,7 +96,8 @@ def character(
         agents = _agents(digest, profile, trait)
         if all(row["mean"] is None for row in agents):
             continue
-        card = _card(profile, digest.cards[trait], apart.get(trait))
+        grade = grade_of(trait, digest.signatures[trait])
+        card = _card(profile, digest.cards[trait], grade, apart.get(trait))
         cards.append((trait, card))
         charts[card.place] = trait_chart(
             digest.cards[trait], agents, _dialogs(digest, profile, trait), seed=seed
@@ -146,7 +147,9 @@ def _dialogs(digest: Digest, profile: TraitProfile, trait: str) -> pl.DataFrame:
     )
 
 
-def _card(profile: TraitProfile, trait: MetricCard, apart: Sequence[str] | None) -> TraitCard:
+def _card(
+    profile: TraitProfile, trait: MetricCard, grade: Grade | None, apart: Sequence[str] | None
+) -> TraitCard:
     rows = wholes(profile, trait.name)
     several = len(rows) > 1
     facts = [_fact(row, several=several) for row in rows[:_MOST_SYSTEMS]]
@@ -154,7 +157,7 @@ def _card(profile: TraitProfile, trait: MetricCard, apart: Sequence[str] | None)
     return TraitCard(
         f"trait-{trait.name}",
         trait.label,
-        grade_of(trait.name),
+        grade,
         facts,
         _verdict(rows, apart),
         f"{counted(left_out, 'more system')} in trait_profile.parquet." if left_out else "",
@@ -215,11 +218,19 @@ def _verdict(rows: Sequence[Mapping[str, Any]], apart: Sequence[str] | None) -> 
     return f"The agents differ beyond chance {only}in {listed(apart)}."
 
 
-def grade_of(trait: str) -> Grade | None:
-    """From the model's card; None for traits that come from elsewhere."""
+def grade_of(trait: str, signature: str) -> Grade | None:
+    """From the card of the model that scored; None for traits and models from elsewhere.
+
+    Args:
+        trait: Its name.
+        signature: Of the scores, which names the model and its hash.
+    """
     if trait not in trait_models.shipped():
         return None
-    found = trait_models.load(trait).card["metrics"]["r_person"]
+    model = trait_models.load(trait)
+    if trait_models.mark_of(model) not in signature:
+        return None
+    found = model.card["metrics"]["r_person"]
     value, low, high = (float(found[key]) for key in ("value", "low", "high"))
     why = (
         f"r = {number(value, 2)} ({interval(low, high, 2)}) between the model’s scores and the "

@@ -42,16 +42,16 @@ DIFFERENCE = "profile-traits"
 STABILITY = "profile-stability"
 
 
-def sound_traits(names: Sequence[str]) -> list[str]:
+def sound_traits(digest: Digest, names: Sequence[str]) -> list[str]:
     """Traits whose models are better than chance, or of unknown worth."""
-    grades = {name: grade_of(name) for name in names}
+    grades = {name: grade_of(name, digest.signatures[name]) for name in names}
     return [name for name, grade in grades.items() if grade is None or not grade.chance]
 
 
 def difference_answer(digest: Digest, profile: TraitProfile, names: Sequence[str]) -> Answer:
     """Do traits vary across the agents?"""
     question = "Do traits vary across the agents?"
-    verdict = difference_verdict(profile, sound_traits(names))
+    verdict = difference_verdict(profile, sound_traits(digest, names))
     if not is_known(verdict.kind):
         return unknown(DIFFERENCE, question, reason(verdict.kind, verdict.why))
     several = profile.within == "system" and len({unit.system for unit in digest.agents}) > 1
@@ -154,7 +154,7 @@ def stability_answer(digest: Digest, profile: AgentProfile, names: Sequence[str]
     """Is each agent stable across dialogues?"""
     one = alone(digest)
     question = f"Is {'the' if one else 'each'} agent stable across dialogues?"
-    traits = sound_traits(names)
+    traits = sound_traits(digest, names)
     if not traits:
         return unknown(STABILITY, question, NO_TRAITS)
     verdict = stability_verdict(profile.drift, traits)
