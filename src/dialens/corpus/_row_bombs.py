@@ -22,7 +22,7 @@ def refuse_row_bomb(path: Path, head: bytes) -> None:
 
     A file that cannot be understood is left to its reader, which says what is wrong with it.
     """
-    from dialens.corpus.readers._arrow_stream import arrow_sizes, is_arrow_stream
+    from dialens.corpus.readers import arrow_sizes, is_arrow_stream
 
     if head.startswith(_PARQUET):
         sizes = _parquet_sizes(path)
@@ -50,7 +50,7 @@ def row_bomb(path: Path, error: Bomb) -> DialensError:
 
 
 def _parquet_sizes(path: Path) -> Iterator[int]:
-    from dialens.corpus.readers._parquet_rows import parquet_chunks, text_bytes
+    from dialens.corpus.readers import parquet_chunks, text_bytes
 
     chunks = parquet_chunks(path)
     yield sum(chunk.values * _CELL_BYTES + chunk.unpacked for chunk in chunks)
