@@ -1,0 +1,471 @@
+"""The index of a folder's conversations: pages, counts and histograms of any view, in an instant.
+
+DuckDB answers from one wide Parquet file a level; texts, and which rows hold which words, come from
+SQLite. A page is asked for in two steps: which rows, by the columns that decide it, then all that
+is shown of these few.
+"""
+
+import json
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import duckdb
+import numpy as np
+import polars as pl
+
+from dialens.base import DialensError, first_line
+from dialens.workbench._building import ABOUT, AGENTS, DIALOGS, RATED, TEXTS, TURNS
+from dialens.workbench._columns import Column, facts
+from dialens.workbench._live import Live
+from dialens.workbench._text_search import Rows, Search, TextIndex
+from dialens.workbench._view import View, column_of
+
+PAGE = 50
+_MEMORY = "400MB"
+_THREADS = 2
+_CACHED = 24
+_BINS = 40
+_FILES: Final = {"turn": TURNS, "dialog": DIALOGS, "agent": AGENTS}
+_ID: Final = {"turn": "row", "dialog": "talk", "agent": "row"}
+
+
+@dataclass(frozen=True)
+class TablePage:
+    """Some rows of a view.
+
+    Attributes:
+        rows: Each with its number (`id`), its names, the values of the columns, and its text.
+        total: How many rows the view has in all.
+        after: Where the next page begins; None at the end.
+    """
+
+    rows: list[dict[str, Any]]
+    total: int
+    after: str | None
+
+
+@dataclass(frozen=True)
+class Histogram:
+    """How the values of a column are spread in a view.
+
+    Attributes:
+        low: The lowest value.
+        high: The highest.
+        counts: Rows in intervals of equal width between them.
+        missing: Rows without a value.
+        mean: Of all values.
+    """
+
+    low: float
+    high: float
+    counts: list[int]
+    missing: int
+    mean: float
+
+
+@dataclass(frozen=True)
+class _Query:
+    """The rows of a view: what follows `from`, values for its marks, and rows with the words."""
+
+    source: str
+    values: list[Any]
+    matches: Rows | None
+
+
+class Index:
+    """The index in a folder; thread-safe."""
+
+    def __init__(self, folder: Path) -> None:
+        """Open what `build_index` wrote."""
+        self.folder = folder
+        about = json.loads((folder / ABOUT).read_text("utf-8"))
+        self.notes: tuple[str, ...] = tuple(about["notes"])
+        self.sources: tuple[str, ...] = tuple(about["sources"])
+        self._fixed = {
+            level: (*facts(level), *(Column.from_json(one) for one in about["columns"][level]))
+            for level in _FILES
+        }
+        self._live_columns: Mapping[str, tuple[Column, ...]] = {}
+        self._texts = TextIndex(folder / TEXTS)
+        self._database = duckdb.connect(":memory:", config={"threads": _THREADS})
+        self._database.execute(f"set memory_limit = '{_MEMORY}'")
+        self._database.execute("set enable_progress_bar = false")
+        for level, name in _FILES.items():
+            path = str(folder / name).replace("'", "''")
+            self._database.execute(f"create view {level}s as select * from read_parquet('{path}')")
+        self._empty_live()
+        self._cache: OrderedDict[object, Any] = OrderedDict()
+        self._lock = threading.Lock()
+        self._of_text = threading.Lock()
+
+    def _empty_live(self) -> None:
+        for level in ("turn", "dialog"):
+            self._database.execute(
+                f"create or replace table live_{level} (id bigint, flags varchar, coder varchar, "
+                "note varchar)"
+            )
+
+    def columns(self, level: str) -> dict[str, Column]:
+        """All columns of a level by name."""
+        both = (*self._fixed[level], *self._live_columns.get(level, ()))
+        return {column.name: column for column in both}
+
+    def usual(self, level: str) -> list[str]:
+        """The columns that are shown if nobody chose any."""
+        every = self.columns(level).values()
+        ranked = sorted((c for c in every if c.headline is not None), key=_rank)
+        said = [c.name for c in every if c.kind in ("people", "judge")]
+        first = {"turn": ["agent"], "dialog": ["agent", "turns"], "agent": ["agent", "dialogs"]}
+        return [*first[level], *(c.name for c in ranked[:4]), *said[:2]]
+
+    def ratings(self) -> pl.DataFrame:
+        """The corpora's own ratings."""
+        return pl.read_parquet(self.folder / RATED)
+
+    def set_live(self, live: Live) -> None:
+        """Take in what people, judges and coders said until now."""
+        for level, table in (("turn", live.turn), ("dialog", live.dialog)):
+            self._load_live(level, table)
+        self._live_columns = live.columns
+        with self._lock:
+            self._cache.clear()
+
+    def _load_live(self, level: str, table: pl.DataFrame) -> None:
+        """Number the units of a table, and add up what is known of each."""
+        path = self.folder / f"live-{level}-{threading.get_ident()}.parquet"
+        own = [c for c in table.columns if c not in ("source", "agent", "dialog", "turn")]
+        if not table.height:
+            self._empty_live_level(level, own)
+            return
+        table.write_parquet(path)
+        number = "d.first + l.turn" if level == "turn" else "d.talk"
+        sums = ", ".join(
+            f"any_value({_quoted(c)}) filter ({_quoted(c)} is not null) as {_quoted(c)}"
+            for c in own
+        )
+        try:
+            self._database.cursor().execute(
+                f"create or replace table live_{level} as "
+                f"select {number} as id, {sums} from read_parquet('{_escaped(path)}') l "
+                "join dialogs d on l.dialog = d.dialog "
+                "and (l.source is null or l.source = d.source) "
+                "and (l.agent is null or l.agent = d.agent) "
+                "group by 1 order by 1"
+            )
+        finally:
+            path.unlink(missing_ok=True)
+
+    def _empty_live_level(self, level: str, own: Sequence[str]) -> None:
+        named = ", ".join(
+            f"{_quoted(c)} {'varchar' if c in ('flags', 'coder', 'note') else 'double'}"
+            for c in dict.fromkeys(["flags", "coder", "note", *own])
+        )
+        self._database.cursor().execute(
+            f"create or replace table live_{level} (id bigint, {named})"
+        )
+
+    def page(self, view: View, *, after: str | None = None, size: int = PAGE) -> TablePage:
+        """Rows of a view, from where the last page ended.
+
+        Raises:
+            DialensError: A column, a search or a place that there is not.
+        """
+        columns = self.columns(view.level)
+        chosen = [column_of(name, columns) for name in view.columns or self.usual(view.level)]
+        total = self.count(view)
+        ids = self._ids(view, columns, after, size + 1) if total else []
+        shown = ids[:size]
+        rows = self._rows(view.level, [number for number, _ in shown], chosen)
+        more = len(ids) > size
+        return TablePage(rows, total, _cursor(*shown[-1]) if more else None)
+
+    def count(self, view: View) -> int:
+        """How many rows a view has."""
+        bare = View(view.level, view.search, ranges=view.ranges, choices=view.choices,
+                    missing=view.missing)  # fmt: skip
+        return int(self._cached(("count", bare.address()), lambda: self._count(bare)))
+
+    def _count(self, view: View) -> int:
+        search = Search.parse(view.search)
+        simple = not (view.ranges or view.choices or view.missing)
+        if simple and search is not None and search.match is not None and view.level == "turn":
+            with self._of_text:
+                return self._texts.count(search.match)
+        query = self._query(view)
+        return int(self._ask(f"select count(*) from {query.source}", query)[0][0])
+
+    def _ids(
+        self, view: View, columns: Mapping[str, Column], after: str | None, most: int
+    ) -> list[tuple[int, float | str | None]]:
+        """Numbers of rows in the order of a view, each with what it is sorted by."""
+        key = _ID[view.level]
+        from_value, from_number = _place(after)
+        search = Search.parse(view.search)
+        only_words = not (view.sort or view.ranges or view.choices or view.missing)
+        if search is not None and search.match is not None and only_words and view.level == "turn":
+            with self._of_text:
+                found = self._texts.first(search.match, most, from_number)
+            return [(row, None) for row in found]
+        query = self._query(view, also=(view.sort,) if view.sort else ())
+        conditions, values = "", list(query.values)
+        if not view.sort:
+            if after is not None:
+                conditions, values = f" and t.{key} > ?", [*values, from_number]
+            asked = f"select t.{key}, null from {query.source}{conditions} order by t.{key}"
+        else:
+            column = column_of(view.sort, columns)
+            value = _expression(column)
+            way, past = ("desc", "<") if view.descending else ("asc", ">")
+            if after is not None and from_value is None:
+                conditions = f" and {value} is null and t.{key} > ?"
+                values.append(from_number)
+            elif after is not None:
+                conditions = (
+                    f" and ({value} {past} ? or ({value} = ? and t.{key} > ?) or {value} is null)"
+                )
+                values += [from_value, from_value, from_number]
+            asked = (
+                f"select t.{key}, {value} from {query.source}{conditions} "
+                f"order by {value} {way} nulls last, t.{key}"
+            )
+        asked += f" limit {most}"
+        return [(int(n), v) for n, v in self._ask(asked, _Query("", values, query.matches))]
+
+    def _rows(
+        self, level: str, numbers: Sequence[int], columns: Sequence[Column]
+    ) -> list[dict[str, Any]]:
+        """All that is shown of some rows, in the order asked for."""
+        if not numbers:
+            return []
+        key = _ID[level]
+        names = {"turn": "t.talk, t.source, t.agent, t.dialog, t.turn, t.role, t.speaker",
+                 "dialog": "t.talk, t.source, t.agent, t.dialog, t.opening_text",
+                 "agent": "t.source, t.system, t.agent"}[level]  # fmt: skip
+        values = "".join(f", {_expression(c)} as v{n}" for n, c in enumerate(columns))
+        marks = ", l.flags, l.note" if level != "agent" else ""
+        asked = (
+            f"select t.{key} as id, {names}{marks}{values} from {self._table(level, live=True)} "
+            f"where t.{key} in ({','.join(str(int(n)) for n in numbers)})"
+        )
+        cursor = self._database.cursor().execute(asked)
+        heads = [entry[0] for entry in cursor.description or ()]
+        found = {row[0]: dict(zip(heads, row, strict=True)) for row in cursor.fetchall()}
+        if level == "turn":
+            with self._of_text:
+                texts = self._texts.texts(numbers)
+            for number, row in found.items():
+                row["text"] = texts.get(number, "")
+        made = [found[number] for number in numbers if number in found]
+        for row in made:
+            row["values"] = {c.name: row.pop(f"v{n}") for n, c in enumerate(columns)}
+        return made
+
+    def histogram(self, view: View, column: str, bins: int = _BINS) -> Histogram | None:
+        """How a column is spread in a view; a filter on the column itself does not count.
+
+        None where no row has a value.
+        """
+        view = view.without(column)
+        key = ("histogram", view.address(), column, bins)
+        made: Histogram | None = self._cached(key, lambda: self._histogram(view, column, bins))
+        return made
+
+    def _histogram(self, view: View, name: str, bins: int) -> Histogram | None:
+        column = column_of(name, self.columns(view.level))
+        if not column.numeric:
+            raise DialensError(f"{column.label} has no numbers, so there is nothing to brush.")
+        query = self._query(view, also=(name,))
+        value = _expression(column)
+        low, high, mean, there, all_rows = self._ask(
+            f"select min({value}), max({value}), avg({value}), count({value}), count(*) "
+            f"from {query.source}",
+            query,
+        )[0]
+        if not there:
+            return None
+        width = (high - low) / bins or 1.0
+        counted = self._ask(
+            f"select least(floor(({value} - {low!r}) / {width!r})::int, {bins - 1}) as b, "
+            f"count(*) from {query.source} and {value} is not null group by b",
+            query,
+        )
+        counts = [0] * bins
+        for place, number in counted:
+            counts[max(0, place)] += number
+        return Histogram(float(low), float(high), counts, int(all_rows - there), float(mean))
+
+    def choices(self, view: View, column: str, most: int = 100) -> list[tuple[str, int]]:
+        """The values of a column of names, with how many rows of a view have each."""
+        chosen = {name: kept for name, kept in view.choices.items() if name != column}
+        other = View(view.level, view.search, ranges=view.ranges, choices=chosen,
+                     missing=view.missing)  # fmt: skip
+        expression = _expression(column_of(column, self.columns(view.level)))
+
+        def asked() -> list[tuple[str, int]]:
+            query = self._query(other, also=(column,))
+            return self._ask(
+                f"select {expression}, count(*) from {query.source} group by 1 "
+                f"order by 2 desc, 1 limit {int(most)}",
+                query,
+            )
+
+        made: list[tuple[str, int]] = self._cached(("choices", other.address(), column), asked)
+        return made
+
+    def sql(self, asked: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """Ask the tables `turns`, `dialogs`, `agents`, `live_turn` and `live_dialog` anything."""
+        return self._database.cursor().execute(asked, list(values)).fetchall()
+
+    def rows(self, level: str, numbers: Sequence[int], columns: Sequence[str]) -> list[dict[str, Any]]:
+        """Some rows by number, with the values of columns, in the order asked for."""
+        known = self.columns(level)
+        return self._rows(level, numbers, [column_of(name, known) for name in columns])
+
+    def numbers(self, view: View, most: int | None = None) -> list[int]:
+        """Numbers of all rows of a view, in its order."""
+        return [n for n, _ in self._ids(view, self.columns(view.level), None, most or 2**40)]
+
+    def texts(self, rows: Sequence[int]) -> dict[int, str]:
+        """Texts of turns by their numbers."""
+        with self._of_text:
+            return self._texts.texts(rows)
+
+    def talk(self, source: str, dialog: str) -> int | None:
+        """The number of a dialogue; None if there is none."""
+        found = self.sql(
+            "select talk from dialogs where source = ? and dialog = ?", (source, dialog)
+        )
+        return int(found[0][0]) if found else None
+
+    def _table(self, level: str, *, live: bool) -> str:
+        if level == "agent" or not live:
+            return f"{level}s t"
+        return f"{level}s t left join live_{level} l on t.{_ID[level]} = l.id"
+
+    def _query(self, view: View, also: Sequence[str] = ()) -> _Query:
+        """What follows `from` to get the rows of a view; ends in a condition."""
+        columns = self.columns(view.level)
+        used = [*(r.column for r in view.ranges), *view.missing, *also]
+        marked = any(name in view.choices for name in ("flag", "coder"))
+        live = marked or any(column_of(name, columns).live for name in used if name)
+        conditions, values = ["true"], []
+        for one in view.ranges:
+            column = column_of(one.column, columns)
+            if not column.numeric:
+                raise DialensError(f"{column.label} has no numbers to filter by.")
+            for end, sign in ((one.low, ">="), (one.high, "<=")):
+                if end is not None:
+                    conditions.append(f"{_expression(column)} {sign} ?")
+                    values.append(end)
+        for name in view.missing:
+            conditions.append(f"{_expression(column_of(name, columns))} is null")
+        for name, wanted in view.choices.items():
+            condition, own = _choice(view.level, name, wanted)
+            conditions.append(condition)
+            values += own
+        matches = None
+        search = Search.parse(view.search)
+        if search is not None:
+            if view.level == "agent":
+                raise DialensError("Texts are searched in turns or conversations. Choose those.")
+            text = "t.text" if view.level == "turn" else "text"
+            if search.pattern is not None:
+                found = f"regexp_matches({text}, ?)"
+                if view.level == "dialog":
+                    found = f"t.talk in (select talk from turns where {found})"
+                conditions.append(found)
+                values.append(search.pattern)
+            else:
+                matches = self._matching(str(search.match))
+                inner = "select row from matches"
+                if view.level == "dialog":
+                    inner = f"select talk from turns where row in ({inner})"
+                conditions.append(f"t.{_ID[view.level]} in ({inner})")
+        source = f"{self._table(view.level, live=live)} where {' and '.join(conditions)}"
+        return _Query(source, values, matches)
+
+    def _matching(self, match: str) -> Rows:
+        def found() -> Rows:
+            with self._of_text:
+                return self._texts.rows(match)
+
+        made: Rows = self._cached(("match", match), found)
+        return made
+
+    def _ask(self, asked: str, query: _Query) -> list[tuple[Any, ...]]:
+        cursor = self._database.cursor()
+        if query.matches is not None:
+            cursor.register("matches", {"row": np.ascontiguousarray(query.matches)})
+        try:
+            return cursor.execute(asked, query.values).fetchall()
+        except duckdb.InvalidInputException as error:
+            raise DialensError(f"The search cannot be done: {first_line(error)}") from error
+        finally:
+            cursor.close()
+
+    def _cached(self, key: object, make: Callable[[], Any]) -> Any:
+        with self._lock:
+            if key in self._cache:
+                self._cache.move_to_end(key)
+                return self._cache[key]
+        made = make()
+        with self._lock:
+            self._cache[key] = made
+            while len(self._cache) > _CACHED:
+                self._cache.popitem(last=False)
+        return made
+
+    def close(self) -> None:
+        """Close the files."""
+        with self._of_text:
+            self._texts.close()
+        self._database.close()
+
+
+def _rank(column: Column) -> tuple[int, str]:
+    return (column.headline if column.headline is not None else 10**6, column.name)
+
+
+def _expression(column: Column) -> str:
+    return f"{'l' if column.live else 't'}.{_quoted(column.sql)}"
+
+
+def _choice(level: str, name: str, wanted: Sequence[str]) -> tuple[str, list[Any]]:
+    marks = ",".join("?" * len(wanted))
+    if name in ("flag", "coder"):
+        column = "flags" if name == "flag" else "coder"
+        if level == "agent":
+            raise DialensError("Flags are on turns and conversations. Choose those.")
+        if "any" in wanted:
+            return (f"l.{column} is not null", [])
+        return (f"list_has_any(string_split(l.{column}, ','), [{marks}])", list(wanted))
+    known = {column.name for column in facts(level)}
+    if name not in known:
+        raise DialensError(f"Rows of this table have no {name} to filter by.")
+    return (f"t.{_quoted(name)} in ({marks})", list(wanted))
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _escaped(path: Path) -> str:
+    return str(path).replace("'", "''")
+
+
+def _cursor(number: int, value: float | str | None) -> str:
+    return json.dumps([number, value])
+
+
+def _place(after: str | None) -> tuple[float | str | None, int]:
+    if after is None:
+        return None, -1
+    try:
+        number, value = json.loads(after)
+        return value, int(number)
+    except (ValueError, TypeError, RecursionError) as error:
+        raise DialensError("This place in the table is not known. Load the page again.") from error

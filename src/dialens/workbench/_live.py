@@ -1,0 +1,145 @@
+"""Columns that change while a page is open: what people and judges said, flags and notes."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from dialens.corpus import kind_of_rater
+from dialens.workbench._columns import FLAG, JUDGE, PEOPLE, Column
+from dialens.workbench._notebook import WHOLE, Code
+
+KEYS = ("source", "agent", "dialog", "turn")
+_KINDS = {"human": PEOPLE, "llm": JUDGE, "simulated": "simulated"}
+_WORDS = {PEOPLE: "people", JUDGE: "judge", "simulated": "simulated raters"}
+_GROUPS = {PEOPLE: "What people said", JUDGE: "What judges said", "simulated": "Simulated raters"}
+
+
+@dataclass(frozen=True)
+class Live:
+    """Tables to join to turns and dialogues, and the columns that they hold.
+
+    Attributes:
+        turn: A row a turn that has any of it, by `source`, `agent`, `dialog`, `turn`; a null in
+            `source` or `agent` fits any.
+        dialog: A row a dialogue, likewise.
+        columns: By level.
+    """
+
+    turn: pl.DataFrame
+    dialog: pl.DataFrame
+    columns: dict[str, tuple[Column, ...]]
+
+
+def live_of(
+    ratings: Sequence[pl.DataFrame], flags: pl.DataFrame, notes: pl.DataFrame, codes: Iterable[Code]
+) -> Live:
+    """What was said and written until now.
+
+    Args:
+        ratings: Tables with the columns of `RATINGS`; `source` names the collection, if known.
+        flags: As the notebook gives them.
+        notes: As the notebook gives them.
+        codes: The code book.
+    """
+    means, columns = _rated(ratings)
+    tables: dict[str, pl.DataFrame] = {}
+    of_level: dict[str, tuple[Column, ...]] = {}
+    for level in ("turn", "dialog"):
+        own = [column for column in columns if column.name in means[level].columns]
+        renamed = {column.name: column.sql for column in own}
+        tables[level] = _joined(means[level].rename(renamed), _marks(flags, notes, level))
+        of_level[level] = (*own, *_flag_columns(codes))
+    return Live(tables["turn"], tables["dialog"], of_level)
+
+
+def _flag_columns(codes: Iterable[Code]) -> tuple[Column, ...]:
+    named = "; ".join(f"{code.number} {code.name}" for code in codes)
+    return (
+        Column("flags", "Flags", FLAG, "Flags", "flags", numeric=False, live=True, about=named),
+        Column("note", "Note", FLAG, "Flags", "note", numeric=False, live=True),
+    )
+
+
+def _rated(tables: Sequence[pl.DataFrame]) -> tuple[dict[str, pl.DataFrame], list[Column]]:
+    """Means over raters, a column each kind of rater, quality and, where several, study."""
+    empty = pl.DataFrame(schema={**dict.fromkeys(KEYS[:3], pl.String), "turn": pl.Int32})
+    used = [table for table in tables if table.height]
+    if not used:
+        return {"turn": empty, "dialog": empty}, []
+    every = pl.concat(
+        [
+            table.with_columns(
+                source=pl.col("source") if "source" in table.columns else pl.lit(None, pl.String)
+            ).select(
+                *KEYS,
+                "level",
+                "quality",
+                "value",
+                "rater",
+                study=pl.col("study").fill_null(""),
+                kind=kind_of_rater().replace_strict(_KINDS, default=PEOPLE),
+            )
+            for table in used
+        ]
+    ).filter(pl.col("value").is_not_null() & pl.col("quality").is_not_null())
+    who = pl.when(pl.col("kind") == JUDGE).then(pl.col("rater").fill_null("")).otherwise(pl.lit(""))
+    every = every.with_columns(who=who)
+    several = every.group_by("kind", "who", "quality").agg(studies=pl.col("study").n_unique())
+    every = every.join(several, on=["kind", "who", "quality"]).with_columns(
+        name=pl.concat_str(
+            "kind",
+            pl.lit(":"),
+            pl.when(pl.col("who") != "").then(pl.col("who") + ":").otherwise(pl.lit("")),
+            "quality",
+            pl.when(pl.col("studies") > 1).then("@" + pl.col("study")).otherwise(pl.lit("")),
+        )
+    )
+    names = every.select("name", "kind", "who", "quality").unique("name").sort("name")
+    columns = [
+        Column(
+            name=name,
+            label=f"{quality} ({who or _WORDS[kind]})" if "@" not in name else name,
+            kind=kind,
+            group=_GROUPS[kind],
+            sql=f"l{place}",
+            live=True,
+            about=f"Mean of what {who or _WORDS[kind]} said of {quality}",
+        )
+        for place, (name, kind, who, quality) in enumerate(names.rows())
+    ]
+    means = {}
+    for level in ("turn", "dialog"):
+        own = every.filter(level=level)
+        keys = list(KEYS) if level == "turn" else list(KEYS[:3])
+        means[level] = (
+            own.group_by(*keys, "name")
+            .agg(pl.col("value").mean())
+            .pivot("name", index=keys, values="value")
+            .sort(keys, nulls_last=True)
+            if own.height
+            else empty.select(keys)
+        )
+    return means, columns
+
+
+def _marks(flags: pl.DataFrame, notes: pl.DataFrame, level: str) -> pl.DataFrame:
+    """Flags and notes of turns; of dialogues both their own and those of their turns."""
+    keys = ["source", "dialog", "turn"] if level == "turn" else ["source", "dialog"]
+    chosen = pl.col("turn") != WHOLE if level == "turn" else pl.lit(value=True)
+    codes = pl.col("code").unique().sort().cast(pl.String).str.join(",")
+    flagged = flags.filter(chosen).group_by(keys).agg(flags=codes, coder=_coders())
+    noted = notes.filter(chosen).group_by(keys).agg(note=pl.col("note").str.join("\n"))
+    made = flagged.join(noted, on=keys, how="full", coalesce=True)
+    if level == "turn":
+        made = made.with_columns(pl.col("turn").cast(pl.Int32))
+    return made.with_columns(agent=pl.lit(None, pl.String))
+
+
+def _coders() -> pl.Expr:
+    return pl.col("coder").unique().sort().str.join(",")
+
+
+def _joined(ratings: pl.DataFrame, marks: pl.DataFrame) -> pl.DataFrame:
+    """One below the other: the index adds them up by unit."""
+    return pl.concat([ratings, marks], how="diagonal")

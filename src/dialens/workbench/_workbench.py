@@ -1,0 +1,171 @@
+"""A folder opened: what was found, the index of its conversations, and the notebook beside it."""
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Self
+
+import polars as pl
+
+import dialens
+from dialens.base import DialensError, atomic_folder, room_on_disk
+from dialens.metrics import default_folder
+from dialens.workbench._building import ABOUT, build_index
+from dialens.workbench._catalogue import Catalogue
+from dialens.workbench._conversations import Collection, collections_of
+from dialens.workbench._finding import find
+from dialens.workbench._index import Index
+from dialens.workbench._live import live_of
+from dialens.workbench._notebook import Notebook
+
+Report = Callable[[str], None]
+_LAYOUT = 1
+_KEPT_INDEXES = 8
+
+
+def _silent(_: str) -> None:
+    """Say nothing."""
+
+
+@dataclass
+class Workbench:
+    """Everything that the pages show of a folder.
+
+    Attributes:
+        folder: The folder.
+        catalogue: What was found in it.
+        index: Its conversations with all their columns.
+        notebook: Flags, notes, code book and saved views.
+    """
+
+    folder: Path
+    catalogue: Catalogue
+    index: Index
+    notebook: Notebook
+    cache: Path
+    _key: str = ""
+    _seen: tuple[int, int] = (-1, -1)
+    _studied: tuple[object, ...] = ()
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @classmethod
+    def open(
+        cls, folder: Path, *, report: Report | None = None, cache: Path | None = None
+    ) -> Self:
+        """Find what a folder holds and make the index, or take the one that was made before.
+
+        Args:
+            folder: With corpora, score folders, studies and so on.
+            report: Called with a sentence on each step that takes time.
+            cache: Where indexes are kept; `workbench` in the user's cache folder if not given.
+
+        Raises:
+            DialensError: There is nothing of ours, or no place for the index.
+        """
+        catalogue = find(folder)
+        notebook = Notebook(catalogue.folder)
+        cache = cache or default_folder() / "workbench"
+        key, place = _indexed(catalogue, cache, report or _silent)
+        bench = cls(catalogue.folder, catalogue, Index(place), notebook, cache, key)
+        bench.follow()
+        return bench
+
+    def refresh(self, report: Report | None = None) -> bool:
+        """Look again; whether anything but flags and ratings is another now."""
+        with self._lock:
+            catalogue = find(self.folder)
+            if catalogue == self.catalogue:
+                return False
+            key, place = _indexed(catalogue, self.cache, report or _silent)
+            self.catalogue = catalogue
+            if key != self._key:
+                # The old index is not closed: a page may still be reading it.
+                self.index, self._key, self._seen = Index(place), key, (-1, -1)
+        self.follow()
+        return True
+
+    def follow(self) -> None:
+        """Take in flags, notes and ratings that came since, from whomever."""
+        with self._lock:
+            seen = self.notebook.version()
+            said, studied = self._said()
+            if seen == self._seen and studied == self._studied:
+                return
+            book = self.notebook
+            ratings = [self.index.ratings(), *said]
+            self.index.set_live(live_of(ratings, book.flags(), book.notes(), book.codes()))
+            self._seen, self._studied = seen, studied
+
+    def _said(self) -> tuple[Sequence[pl.DataFrame], tuple[object, ...]]:
+        """Ratings from studies and judges, and what changes whenever there are more."""
+        return [], ()
+
+    def close(self) -> None:
+        """Close all files."""
+        self.index.close()
+        self.notebook.close()
+
+
+def _indexed(catalogue: Catalogue, cache: Path, report: Report) -> tuple[str, Path]:
+    """The key of the index that fits what was found, and the folder that it lies in."""
+    collections = collections_of(catalogue)
+    key = _key_of(collections)
+    for place in (cache, Path(tempfile.gettempdir()) / f"dialens-workbench-{os.getuid()}"):
+        target = place / key
+        if (target / ABOUT).exists():
+            os.utime(target)
+            return key, target
+        try:
+            place.mkdir(parents=True, exist_ok=True, mode=0o700)
+            with atomic_folder(target, private=True) as scratch, room_on_disk(target):
+                build_index(collections, scratch, report)
+        except (DialensError, OSError) as error:
+            report(f"The index cannot be written to {place}: {error}")
+            continue
+        _tidy(place, target)
+        return key, target
+    raise DialensError(
+        f"There is no room for the index of {catalogue.folder.name}: neither {cache} nor the "
+        "temporary folder can be written. Make room, or set XDG_CACHE_HOME to another disk."
+    )
+
+
+def _tidy(cache: Path, kept: Path) -> None:
+    """Delete the indexes that were not used for longest."""
+    others = [path for path in cache.iterdir() if path.is_dir() and path != kept]
+    others = [path for path in others if not path.name.startswith(".")]
+    others.sort(key=lambda path: path.stat().st_mtime, reverse=True)
+    for path in others[_KEPT_INDEXES - 1 :]:
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def _key_of(collections: Sequence[Collection]) -> str:
+    """Changes whenever the index would."""
+    content = [_LAYOUT, dialens.__version__]
+    for one in collections:
+        runs = [(run.name, run.record.started if run.record else "") for run in one.runs]
+        files = [
+            (str(run.path), *_stamp(run.path / name))
+            for run in one.runs
+            for name in ("scores.parquet", "dialogs.parquet", "metrics.json")
+        ]
+        sources = [(str(path), *_stamp(path)) for path in one.paths]
+        content.append([one.name, one.key, repr(one.options), runs, files, sources])
+    written = json.dumps(content, default=str)
+    return hashlib.sha256(written.encode("utf-8", "surrogatepass")).hexdigest()[:24]
+
+
+def _stamp(path: Path) -> tuple[int, int]:
+    """Size and time of a file, or of all files of a folder."""
+    try:
+        files = sorted(path.rglob("*")) if path.is_dir() else [path]
+        stats = [file.stat() for file in files]
+    except OSError:
+        return (-1, -1)
+    return (sum(one.st_size for one in stats), max((one.st_mtime_ns for one in stats), default=0))
