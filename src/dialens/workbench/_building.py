@@ -309,7 +309,8 @@ def _agent_values(scores: Scores, source: str, places: dict[str, int]) -> pl.Dat
 
 def _agents_of(dialogs: pl.DataFrame) -> pl.DataFrame:
     return dialogs.group_by("source", "system", "agent", maintain_order=True).agg(
-        dialogs=pl.len().cast(pl.Int64), **{n: pl.col(n).sum() for n in ("turns", "agent_turns", "words")}
+        dialogs=pl.len().cast(pl.Int64),
+        **{n: pl.col(n).sum() for n in ("turns", "agent_turns", "words")},
     )
 
 
@@ -326,9 +327,9 @@ def _merged(base: pl.DataFrame, parts: list[pl.DataFrame], on: list[str]) -> pl.
 
 def _ratings(tables: list[pl.DataFrame], dialogs: pl.DataFrame) -> pl.DataFrame:
     """The corpora's own ratings, with the numbers of the turns and dialogues they are of."""
-    schema = pl.Schema({**RATINGS, "source": pl.String})
+    schema = pl.Schema([*RATINGS.items(), ("source", pl.String())])
     found = pl.concat([schema.to_frame(), *(table.select(schema.names()) for table in tables)])
     keys = dialogs.select("source", "dialog", "talk", "first")
-    return found.join(keys, on=["source", "dialog"], how="left", maintain_order="left").with_columns(
-        row=pl.col("first") + pl.col("turn")
-    )
+    return found.join(
+        keys, on=["source", "dialog"], how="left", maintain_order="left"
+    ).with_columns(row=pl.col("first") + pl.col("turn"))

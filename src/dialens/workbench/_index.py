@@ -320,7 +320,9 @@ class Index:
         """Ask the tables `turns`, `dialogs`, `agents`, `live_turn` and `live_dialog` anything."""
         return self._database.cursor().execute(asked, list(values)).fetchall()
 
-    def rows(self, level: str, numbers: Sequence[int], columns: Sequence[str]) -> list[dict[str, Any]]:
+    def rows(
+        self, level: str, numbers: Sequence[int], columns: Sequence[str]
+    ) -> list[dict[str, Any]]:
         """Some rows by number, with the values of columns, in the order asked for."""
         known = self.columns(level)
         return self._rows(level, numbers, [column_of(name, known) for name in columns])
@@ -372,29 +374,33 @@ class Index:
         if search is not None:
             if view.level == "agent":
                 raise DialensError("Texts are searched in turns or conversations. Choose those.")
-            text = "t.text" if view.level == "turn" else "text"
-            if search.pattern is not None:
-                found = f"regexp_matches({text}, ?)"
-                if view.level == "dialog":
-                    found = f"t.talk in (select talk from turns where {found})"
-                conditions.append(found)
-                values.append(search.pattern)
-            else:
-                matches = self._matching(str(search.match))
-                inner = "select row from matches"
-                if view.level == "dialog":
-                    inner = f"select talk from turns where row in ({inner})"
-                conditions.append(f"t.{_ID[view.level]} in ({inner})")
+            matches = self._matching(search)
+            inner = "select row from matches"
+            if view.level == "dialog":
+                inner = f"select talk from turns where row in ({inner})"
+            conditions.append(f"t.{_ID[view.level]} in ({inner})")
         source = f"{self._table(view.level, live=live)} where {' and '.join(conditions)}"
         return _Query(source, values, matches)
 
-    def _matching(self, match: str) -> Rows:
-        def found() -> Rows:
-            with self._of_text:
-                return self._texts.rows(match)
-
-        made: Rows = self._cached(("match", match), found)
+    def _matching(self, search: Search) -> Rows:
+        """The rows whose texts match, by the index of words or by a scan."""
+        made: Rows = self._cached(("match", search), lambda: self._matched(search))
         return made
+
+    def _matched(self, search: Search) -> Rows:
+        if search.match is not None:
+            with self._of_text:
+                return self._texts.rows(search.match)
+        turns = pl.scan_parquet(self.folder / TURNS).filter(
+            pl.col("text").str.contains(str(search.pattern))
+        )
+        try:
+            return turns.select("row").collect(engine="streaming")["row"].sort().to_numpy()
+        except pl.exceptions.PolarsError as error:
+            raise DialensError(
+                f"This regular expression cannot be searched for: {first_line(error)}. Look-around "
+                "and references back are not known."
+            ) from error
 
     def _ask(self, asked: str, query: _Query) -> list[tuple[Any, ...]]:
         cursor = self._database.cursor()
@@ -402,8 +408,6 @@ class Index:
             cursor.register("matches", {"row": np.ascontiguousarray(query.matches)})
         try:
             return cursor.execute(asked, query.values).fetchall()
-        except duckdb.InvalidInputException as error:
-            raise DialensError(f"The search cannot be done: {first_line(error)}") from error
         finally:
             cursor.close()
 

@@ -141,8 +141,7 @@ class Notebook:
                 )
             else:
                 database.execute(
-                    "delete from flags where (source, dialog, turn, code, coder) "
-                    "= (?, ?, ?, ?, ?)",
+                    "delete from flags where (source, dialog, turn, code, coder) = (?, ?, ?, ?, ?)",
                     key,
                 )
 
@@ -162,7 +161,9 @@ class Notebook:
         key = (unit.source, unit.dialog, unit.turn, coder)
         with self._writing() as database:
             if note:
-                database.execute("replace into notes values (?, ?, ?, ?, ?, ?)", (*key, note, _now()))
+                database.execute(
+                    "replace into notes values (?, ?, ?, ?, ?, ?)", (*key, note, _now())
+                )
             else:
                 database.execute(
                     "delete from notes where (source, dialog, turn, coder) = (?, ?, ?, ?)", key

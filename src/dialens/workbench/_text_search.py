@@ -61,7 +61,9 @@ class Search:
             return None
         if len(asked) > 2 and asked.startswith("/") and asked.endswith("/"):
             return cls(None, _checked(asked[1:-1]))
-        wanted, unwanted, shown = [], [], []
+        wanted: list[str] = []
+        unwanted: list[str] = []
+        shown: list[str] = []
         for part in _PART.finditer(asked):
             text = part["phrase"] if part["phrase"] is not None else part["word"]
             starts = part["word"] is not None and text.endswith("*")
@@ -150,9 +152,7 @@ class TextIndex:
 
     def first(self, match: str, most: int, after: int) -> Sequence[int]:
         """The first rows with a match after a row, in order."""
-        asked = (
-            "select rowid from words where words match ? and rowid > ? order by rowid limit ?"
-        )
+        asked = "select rowid from words where words match ? and rowid > ? order by rowid limit ?"
         return [row for (row,) in self._database.execute(asked, (match, after, most))]
 
     def count(self, match: str) -> int:

@@ -55,9 +55,7 @@ class Workbench:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @classmethod
-    def open(
-        cls, folder: Path, *, report: Report | None = None, cache: Path | None = None
-    ) -> Self:
+    def open(cls, folder: Path, *, report: Report | None = None, cache: Path | None = None) -> Self:
         """Find what a folder holds and make the index, or take the one that was made before.
 
         Args:
