@@ -48,6 +48,7 @@ def live_of(
     for level in ("turn", "dialog"):
         own = [column for column in columns if column.name in means[level].columns]
         renamed = {column.name: column.sql for column in own}
+        renamed |= {f"n:{column.name}": f"n{column.sql[1:]}" for column in own}
         tables[level] = _joined(means[level].rename(renamed), _marks(flags, notes, level))
         of_level[level] = (*own, *_flag_columns(codes))
     return Live(tables["turn"], tables["dialog"], of_level)
@@ -112,15 +113,20 @@ def _rated(tables: Sequence[pl.DataFrame]) -> tuple[dict[str, pl.DataFrame], lis
     for level in ("turn", "dialog"):
         own = every.filter(level=level)
         keys = list(KEYS) if level == "turn" else list(KEYS[:3])
-        means[level] = (
-            own.group_by(*keys, "name")
-            .agg(pl.col("value").mean())
-            .pivot("name", index=keys, values="value")
-            .sort(keys, nulls_last=True)
-            if own.height
-            else empty.select(keys)
-        )
+        means[level] = _means(own, keys) if own.height else empty.select(keys)
     return means, columns
+
+
+def _means(ratings: pl.DataFrame, keys: list[str]) -> pl.DataFrame:
+    """A row a unit: the mean of each column's ratings by its name, and their number as `n:NAME`."""
+    every = ratings.group_by(*keys, "name").agg(pl.col("value").mean(), n=pl.len().cast(pl.Float64))
+    both = pl.concat(
+        [
+            every.select(*keys, "name", "value"),
+            every.select(*keys, pl.concat_str(pl.lit("n:"), "name").alias("name"), value="n"),
+        ]
+    )
+    return both.pivot("name", index=keys, values="value").sort(keys, nulls_last=True)
 
 
 def _marks(flags: pl.DataFrame, notes: pl.DataFrame, level: str) -> pl.DataFrame:

@@ -1,0 +1,106 @@
+"""How columns are spread, overall and by agent, in intervals that all of them share."""
+
+from dataclasses import dataclass
+
+from dialens.workbench._columns import Column
+from dialens.workbench._index import Index
+
+BINS = 20
+_MOST_AGENTS = 12
+
+
+@dataclass(frozen=True)
+class Spread:
+    """How the values of a column are spread over some rows.
+
+    Attributes:
+        name: Of the agent; empty for all rows.
+        edges: Ends of the intervals, one more than there are counts.
+        counts: Rows in each interval.
+        n: Rows with a value.
+        missing: Rows without.
+        mean: Of all values.
+        low: The lowest.
+        high: The highest.
+    """
+
+    name: str
+    edges: tuple[float, ...]
+    counts: tuple[int, ...]
+    n: int
+    missing: int
+    mean: float
+    low: float
+    high: float
+
+
+def spread_of(
+    index: Index, level: str, column: Column, *, by_agent: bool = False, bins: int = BINS
+) -> list[Spread]:
+    """How a column is spread over all units of a level, then agent by agent; none without values.
+
+    Only units that could have a value count as missing one: agents' turns, for a metric of turns.
+    Agents are those with most values, the first dozen.
+    """
+    table = f"{level}s t"
+    if column.live:
+        key = "row" if level == "turn" else "talk"
+        table += f" left join live_{level} l on t.{key} = l.id"
+    value = f'{"l" if column.live else "t"}."{column.sql}"'
+    could = "true" if level != "turn" or column.live else "t.role = 'agent'"
+    facts = (
+        f"min({value}), max({value}), avg({value}), count({value}), "
+        f"count(*) filter ({value} is null and {could})"
+    )
+    (low, high, mean, n, missing) = index.sql(f"select {facts} from {table}")[0]
+    if not n:
+        return []
+    width = (high - low) / bins
+    place = f"least(floor(({value} - ?) / ?)::int, {bins - 1})" if width else "0"
+    ends = [low, width] if width else []
+    edges = tuple(low + at * width for at in range(bins)) + (high,) if width else (low, high)
+
+    def binned(rows: list[tuple[int, int]]) -> tuple[int, ...]:
+        counts = [0] * (len(edges) - 1)
+        for at, number in rows:
+            counts[max(0, at)] += number
+        return tuple(counts)
+
+    rows = index.sql(
+        f"select {place}, count(*) from {table} where {value} is not null group by 1", ends
+    )
+    whole = Spread("", edges, binned(rows), n, missing, mean, low, high)
+    if not by_agent:
+        return [whole]
+    agents = index.sql(
+        f"select agent, {facts} from {table} group by agent having count({value}) > 0 "
+        f"order by count({value}) desc, agent limit {_MOST_AGENTS}"
+    )
+    counted = index.sql(
+        f"select agent, {place}, count(*) from {table} where {value} is not null group by 1, 2",
+        ends,
+    )
+    return [
+        whole,
+        *(
+            Spread(
+                str(agent),
+                edges,
+                binned([(at, count) for who, at, count in counted if who == agent]),
+                own_n,
+                own_missing,
+                own_mean,
+                own_low,
+                own_high,
+            )
+            for agent, own_low, own_high, own_mean, own_n, own_missing in sorted(
+                agents, key=lambda row: str(row[0])
+            )
+        ),
+    ]
+
+
+def spreads(index: Index, level: str, columns: list[Column]) -> dict[str, Spread | None]:
+    """How each of some columns is spread over all units of a level; None without values."""
+    found = {column.name: spread_of(index, level, column) for column in columns}
+    return {name: one[0] if one else None for name, one in found.items()}
