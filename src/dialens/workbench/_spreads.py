@@ -58,7 +58,7 @@ def spread_of(
     width = (high - low) / bins
     place = f"least(floor(({value} - ?) / ?)::int, {bins - 1})" if width else "0"
     ends = [low, width] if width else []
-    edges = tuple(low + at * width for at in range(bins)) + (high,) if width else (low, high)
+    edges = (*(low + at * width for at in range(bins)), high) if width else (low, high)
 
     def binned(rows: list[tuple[int, int]]) -> tuple[int, ...]:
         counts = [0] * (len(edges) - 1)
