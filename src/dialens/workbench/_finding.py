@@ -73,7 +73,7 @@ def _outside(drafts: Sequence[Draft], loose: LooseFiles) -> list[Draft]:
                 continue
             if draft.kind == "corpus" and not path.is_file():
                 continue
-            seen = loose.conversations(path)
+            seen = loose.conversations(path, used=True)
             if seen is not None:
                 found[path] = seen
     return list(found.values())
@@ -122,7 +122,7 @@ def _items(drafts: Sequence[Draft], folder: Path) -> tuple[Item, ...]:
     for number in _in_order(links, place):
         draft, own = drafts[number], links[number]
         command = remake(draft, own)
-        state, why = standing(draft, own, states, command)
+        state, why = standing(draft, own, states)
         states[draft.path] = state
         items[number] = Item(
             kind=draft.kind,

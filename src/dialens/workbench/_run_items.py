@@ -169,6 +169,9 @@ def _inputs(kind: str, record: RunRecord) -> tuple[Input, ...]:
     hashes = {path: _hashes(record.data, number, len(read)) for number, path in enumerate(read)}
     if arguments.get("sha256") and len(every) == 1:  # as commands that read one table record it
         hashes[every[0][0]] = {SELF: str(arguments["sha256"])}
+    noted = record.details.get("sources")
+    if isinstance(noted, Mapping):
+        hashes |= {str(path): _texts(of) for path, of in noted.items()}
     return tuple(Input(path, hashes.get(path) or {}, word) for path, _, word in every)
 
 

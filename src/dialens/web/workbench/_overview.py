@@ -2,14 +2,13 @@
 
 import threading
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fastapi import APIRouter, HTTPException
 from fastapi.responses import FileResponse, Response
 
 from dialens.web.workbench._desk import Desk
-from dialens.workbench import KIND_WORDS, KINDS, Catalogue, Item, Workbench, sentence
+from dialens.workbench import KIND_WORDS, Catalogue, Item, Workbench, sentence
 
 _LOOK_AGAIN_S = 2.0
 _REPORT_HEADERS = {
@@ -28,6 +27,7 @@ class Node:
 
     Attributes:
         item: The item.
+        number: Its place in the catalogue.
         word: What it is called.
         children: Made from it, each shown once.
         also: Names of the further items that it was made from.
@@ -35,6 +35,7 @@ class Node:
     """
 
     item: Item
+    number: int
     word: str
     children: tuple["Node", ...]
     also: tuple[str, ...]
@@ -104,6 +105,7 @@ def forest(catalogue: Catalogue) -> tuple[Node, ...]:
         others = (name for name in _sources(item) if name != parent.get(item.name))
         return Node(
             item,
+            order[item.name],
             KIND_WORDS[item.kind][0],
             tuple(map(node, below)),
             tuple(dict.fromkeys(others)),
@@ -113,5 +115,6 @@ def forest(catalogue: Catalogue) -> tuple[Node, ...]:
     return tuple(node(item) for item in catalogue.items if item.name not in parent)
 
 
-def _sources(item: Item) -> Sequence[str]:
-    return [source.item for source in item.sources if source.item not in (None, item.name)]  # type: ignore[misc]
+def _sources(item: Item) -> list[str]:
+    names = [source.item for source in item.sources]
+    return [name for name in names if name is not None and name != item.name]
