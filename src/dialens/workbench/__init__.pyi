@@ -29,11 +29,13 @@ from ._notebook import NOTEBOOK, WHOLE, Code, Notebook, SavedView, Unit
 from ._spreads import Spread, spread_of, spreads
 from ._text_search import Search
 from ._view import Range, View
+from ._words import KIND_WORDS, sentence
 from ._workbench import Workbench
 
 __all__ = [
     "FEWEST_RATED",
     "KINDS",
+    "KIND_WORDS",
     "NOTEBOOK",
     "WHOLE",
     "Association",
@@ -77,6 +79,7 @@ __all__ = [
     "parting",
     "rated_units",
     "said_columns",
+    "sentence",
     "spread_of",
     "spreads",
     "unpaired_parts",
