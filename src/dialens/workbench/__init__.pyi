@@ -21,7 +21,7 @@ from ._comparisons import (
     open_comparison,
 )
 from ._conversations import Collection, collections_of
-from ._difference import Behind, Part, Parts, behind, paired_parts, unpaired_parts
+from ._difference import Behind, Part, Parts, behind, paired_parts, source_of_run, unpaired_parts
 from ._finding import find
 from ._index import Histogram, Index, TablePage
 from ._live import Live, live_of
@@ -80,6 +80,7 @@ __all__ = [
     "rated_units",
     "said_columns",
     "sentence",
+    "source_of_run",
     "spread_of",
     "spreads",
     "unpaired_parts",

@@ -14,6 +14,7 @@ from dialens.base import DialensError, first_line
 from dialens.metrics import MetricCard, Scores, metrics
 from dialens.report import comparison_lines
 from dialens.workbench._catalogue import Catalogue, Item
+from dialens.workbench._command_lines import shown_path
 
 TABLE = "comparison.parquet"
 USERS = "compare --users"
@@ -78,7 +79,7 @@ def not_compared(catalogue: Catalogue) -> list[Item]:
 
 def compare_command(run: Item) -> str:
     """The command that compares the agents of a score folder."""
-    return f"dialens compare {shlex.quote(str(run.path))}"
+    return f"dialens compare {shlex.quote(shown_path(run.path))}"
 
 
 def _runs(item: Item, catalogue: Catalogue) -> tuple[Item, ...]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from dialens.base import DialensError, RunRecord, listed
-from dialens.corpus import Corpus, Intake, OnError, ReadOptions, read
+from dialens.corpus import Corpus, Intake, OnError, ReadOptions, is_corpus_folder, read
 from dialens.workbench._catalogue import Catalogue, Item
 
 
@@ -112,7 +112,8 @@ def _of_run(run: Item, record: RunRecord, corpora: Mapping[Path, Item]) -> Colle
             columns=arguments.get("columns") or {},
             roles=arguments.get("roles") or {},
         ),
-        format=_format(data),
+        # A corpus folder names the format that it was converted from, which is no longer its own.
+        format=None if any(is_corpus_folder(path) for path in paths) else _format(data),
         key=f"{turns}|{'whole' if whole else ''}",
         whole_turns=whole,
         missing=missing,

@@ -218,7 +218,7 @@ def behind(
         if not own.height:
             return f"{name} is not among the scores as they are now. Compare them again."
         run = runs[own["run"][0]]
-        source = _source(run, collections)
+        source = source_of_run(run, collections)
         column = column_of_run(index, run, row["metric"])
         if source is None or column is None:
             return (
@@ -250,7 +250,8 @@ def behind(
     )
 
 
-def _source(run: Item, collections: Sequence[Collection]) -> str | None:
+def source_of_run(run: Item, collections: Sequence[Collection]) -> str | None:
+    """The collection of conversations that a run scored; None if there is none."""
     found = (one.name for one in collections if run.name in (known.name for known in one.runs))
     return next(found, None)
 

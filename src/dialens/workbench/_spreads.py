@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from dialens.workbench._columns import Column
-from dialens.workbench._index import Index
+from dialens.workbench._index import Histogram, Index
 
 BINS = 20
 _MOST_AGENTS = 12
@@ -15,23 +15,13 @@ class Spread:
 
     Attributes:
         name: Of the agent; empty for all rows.
-        edges: Ends of the intervals, one more than there are counts.
-        counts: Rows in each interval.
         n: Rows with a value.
-        missing: Rows without.
-        mean: Of all values.
-        low: The lowest.
-        high: The highest.
+        histogram: In intervals that the agents share.
     """
 
     name: str
-    edges: tuple[float, ...]
-    counts: tuple[int, ...]
     n: int
-    missing: int
-    mean: float
-    low: float
-    high: float
+    histogram: Histogram
 
 
 def spread_of(
@@ -58,18 +48,17 @@ def spread_of(
     width = (high - low) / bins
     place = f"least(floor(({value} - ?) / ?)::int, {bins - 1})" if width else "0"
     ends = [low, width] if width else []
-    edges = (*(low + at * width for at in range(bins)), high) if width else (low, high)
 
-    def binned(rows: list[tuple[int, int]]) -> tuple[int, ...]:
-        counts = [0] * (len(edges) - 1)
+    def binned(rows: list[tuple[int, int]]) -> list[int]:
+        counts = [0] * (bins if width else 1)
         for at, number in rows:
             counts[max(0, at)] += number
-        return tuple(counts)
+        return counts
 
     rows = index.sql(
         f"select {place}, count(*) from {table} where {value} is not null group by 1", ends
     )
-    whole = Spread("", edges, binned(rows), n, missing, mean, low, high)
+    whole = Spread("", n, Histogram(low, high, binned(rows), missing, mean))
     if not by_agent:
         return [whole]
     agents = index.sql(
@@ -80,24 +69,11 @@ def spread_of(
         f"select agent, {place}, count(*) from {table} where {value} is not null group by 1, 2",
         ends,
     )
-    return [
-        whole,
-        *(
-            Spread(
-                str(agent),
-                edges,
-                binned([(at, count) for who, at, count in counted if who == agent]),
-                own_n,
-                own_missing,
-                own_mean,
-                own_low,
-                own_high,
-            )
-            for agent, own_low, own_high, own_mean, own_n, own_missing in sorted(
-                agents, key=lambda row: str(row[0])
-            )
-        ),
-    ]
+    found = [whole]
+    for agent, _, _, own_mean, own_n, own_missing in sorted(agents, key=lambda row: str(row[0])):
+        own = binned([(at, count) for who, at, count in counted if who == agent])
+        found.append(Spread(str(agent), own_n, Histogram(low, high, own, own_missing, own_mean)))
+    return found
 
 
 def spreads(index: Index, level: str, columns: list[Column]) -> dict[str, Spread | None]:
