@@ -8,11 +8,11 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from tests.workbench.folders import catalogue, corpus_folder, score_folder, scores_item
 
 from dialens.base import DialensError
 from dialens.workbench import Index, Notebook, Range, Unit, View, collections_of, live_of
 from dialens.workbench._building import build_index
+from tests.workbench.folders import catalogue, corpus_folder, score_folder, scores_item
 
 
 @pytest.fixture(scope="module")
@@ -154,7 +154,9 @@ def test_dialogues_and_agents_have_their_own_values(index: Index) -> None:
 
 
 def test_the_same_opening_is_known_across_agents(index: Index) -> None:
-    openings = index.sql("select opening, count(*), any_value(opening_text) from dialogs group by 1")
+    openings = index.sql(
+        "select opening, count(*), any_value(opening_text) from dialogs group by 1"
+    )
     assert sorted((n, text) for _, n, text in openings) == [
         (2, "I failed my exam."),
         (2, "My cat died."),
@@ -169,6 +171,16 @@ def test_histogram_counts_what_the_view_holds(index: Index) -> None:
     assert whole.mean == pytest.approx(3.25 / 7)
     only = index.histogram(View(choices={"agent": ("nobody",)}), "empathy")
     assert only is None
+
+
+def test_choices_count_what_the_rest_of_the_view_holds(index: Index) -> None:
+    view = View(search="sorry", choices={"agent": ("curt",)})
+    assert index.choices(View(), ["agent", "role", "source"]) == {
+        "agent": [("calm", 8), ("curt", 8)],
+        "role": [("agent", 8), ("partner", 8)],
+        "source": [("talks", 16)],
+    }
+    assert index.choices(view, ["agent", "role"]) == {"agent": [("calm", 2)], "role": []}
 
 
 def test_one_value_makes_a_histogram(index: Index) -> None:
@@ -247,7 +259,9 @@ def test_many_ask_at_once(index: Index) -> None:
     assert wrong == []
 
 
-def test_conversations_that_are_gone_are_shown_by_their_scores(folder: Path, tmp_path: Path) -> None:
+def test_conversations_that_are_gone_are_shown_by_their_scores(
+    folder: Path, tmp_path: Path
+) -> None:
     run = scores_item(folder / "new", tmp_path / "moved")
     (collection,) = collections_of(catalogue(tmp_path, run))[:1]
     assert collection.paths == ()
