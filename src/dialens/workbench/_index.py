@@ -192,9 +192,10 @@ class Index:
         key = ID[level]
         values = "".join(f", {expression(c)} as v{n}" for n, c in enumerate(columns))
         marks = ", l.flags, l.note" if level != "agent" else ""
+        wanted = ",".join(str(int(number)) for number in numbers)
         asked = (
             f"select t.{key} as id, {_SHOWN[level]}{marks}{values} "
-            f"from {table_of(level, live=True)} where t.{key} in ({','.join(str(int(n)) for n in numbers)})"
+            f"from {table_of(level, live=True)} where t.{key} in ({wanted})"
         )
         cursor = self._database.cursor().execute(asked)
         heads = [entry[0] for entry in cursor.description or ()]

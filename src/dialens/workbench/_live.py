@@ -84,7 +84,7 @@ def load_live(
     table.write_parquet(path)
     try:
         cursor.execute(
-            f"{target} as select {number} as id, {values} "
+            f"{target} as select {number} as id, {known} "
             f"from read_parquet('{escaped(str(path))}') l join dialogs d on l.dialog = d.dialog "
             "and (l.source is null or l.source = d.source) "
             "and (l.agent is null or l.agent = d.agent) group by 1 order by 1"
