@@ -77,9 +77,7 @@ def load_live(
         cursor.execute(f"{target} (id bigint, {kinds})")
         return
     number = "d.first + l.turn" if level == "turn" else "d.talk"
-    values = ", ".join(
-        f"first({quoted(n)}) filter ({quoted(n)} is not null) {quoted(n)}" for n in own
-    )
+    known = ", ".join(f"first({n}) filter ({n} is not null) {n}" for n in map(quoted, own))
     path = folder / f"live-{level}-{secrets.token_hex(8)}.parquet"
     table.write_parquet(path)
     try:
