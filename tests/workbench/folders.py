@@ -11,7 +11,8 @@ import polars as pl
 from dialens.base import Recorder, RunRecord
 from dialens.corpus import Corpus, Dialogue, Rating, Turn, batches, write_corpus
 from dialens.metrics import ScoredMetric, Scores, metrics
-from dialens.workbench import Catalogue, Item, Source
+from dialens.workbench import Catalogue, Index, Item, Source, collections_of
+from dialens.workbench._building import build_index
 
 TALKS = (
     ("calm", "exam", ["I failed my exam.", "I am so sorry to hear that.", "Thanks.", "What now?"]),
@@ -117,3 +118,11 @@ def scores_item(folder: Path, corpus: Path) -> Item:
 def catalogue(folder: Path, *items: Item) -> Catalogue:
     """A catalogue of a corpus and some more."""
     return Catalogue(folder, (Item("corpus", "talks", folder / "talks", ""), *items))
+
+
+def built(folder: Path, place: Path, *runs: str) -> Index:
+    """The index of the conversations in a folder, with some runs of theirs."""
+    items = [scores_item(folder / name, folder / "talks") for name in runs]
+    place.mkdir()
+    build_index(collections_of(catalogue(folder, *items)), place, lambda _: None)
+    return Index(place)

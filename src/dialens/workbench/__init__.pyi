@@ -1,4 +1,5 @@
 from ._catalogue import KINDS, Catalogue, Item, Source
+from ._coding import CodeCount, code_counts, coded_ratings
 from ._columns import Column
 from ._conversations import Collection, collections_of
 from ._finding import find
@@ -17,6 +18,7 @@ __all__ = [
     "WHOLE",
     "Catalogue",
     "Code",
+    "CodeCount",
     "Collection",
     "Column",
     "Histogram",
@@ -32,6 +34,8 @@ __all__ = [
     "Unit",
     "View",
     "Workbench",
+    "code_counts",
+    "coded_ratings",
     "collections_of",
     "find",
     "live_of",
