@@ -7,10 +7,12 @@ from ._live import Live, live_of
 from ._notebook import NOTEBOOK, WHOLE, Code, Notebook, SavedView, Unit
 from ._text_search import Search
 from ._view import Range, View
+from ._words import KIND_WORDS, sentence
 from ._workbench import Workbench
 
 __all__ = [
     "KINDS",
+    "KIND_WORDS",
     "NOTEBOOK",
     "WHOLE",
     "Catalogue",
@@ -33,4 +35,5 @@ __all__ = [
     "collections_of",
     "find",
     "live_of",
+    "sentence",
 ]

@@ -1,6 +1,7 @@
 """What a folder holds: its items, what each was made from, and whether that is still so."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
@@ -19,9 +20,9 @@ KINDS = (
     "judges",
     "export",
     "analysis",
-    "unknown",
+    "other",
 )
-"""What an item can be, in the order in which work goes on; what cannot be read is `unknown`."""
+"""What an item can be, in the order in which work goes on."""
 
 CURRENT, STALE, UNKNOWN, DAMAGED = STATES = ("current", "stale", "unknown", "damaged")
 """How an item stands to what it was made from."""
@@ -59,6 +60,7 @@ class Item:
         why: The reason for that state and the remedy, in words; empty if it is current.
         report: Its page, if it has one.
         record: Its run record, if it has one.
+        counts: Conversations, agents, turns, metrics, ratings, participants, as far as known.
     """
 
     kind: str
@@ -72,6 +74,7 @@ class Item:
     why: str = ""
     report: Path | None = None
     record: RunRecord | None = None
+    counts: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
