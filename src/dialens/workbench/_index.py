@@ -103,7 +103,7 @@ class Index:
         self._of_text = threading.Lock()
 
     def _empty_live(self) -> None:
-        for level in ("turn", "dialog"):
+        for level in _FILES:
             self._database.execute(
                 f"create or replace table live_{level} (id bigint, flags varchar, coder varchar, "
                 "note varchar)"
@@ -128,7 +128,7 @@ class Index:
 
     def set_live(self, live: Live) -> None:
         """Take in what people, judges and coders said until now."""
-        for level, table in (("turn", live.turn), ("dialog", live.dialog)):
+        for level, table in (("turn", live.turn), ("dialog", live.dialog), ("agent", live.agent)):
             self._load_live(level, table)
         self._live_columns = live.columns
         with self._lock:
@@ -142,7 +142,9 @@ class Index:
             self._empty_live_level(level, own)
             return
         table.write_parquet(path)
-        number = "d.first + l.turn" if level == "turn" else "d.talk"
+        number = {"turn": "d.first + l.turn", "dialog": "d.talk", "agent": "d.row"}[level]
+        units = "agents d on " if level == "agent" else "dialogs d on l.dialog = d.dialog and "
+        units += "l.turn between 0 and d.turns - 1 and " if level == "turn" else ""
         sums = ", ".join(
             f"any_value({_quoted(c)}) filter ({_quoted(c)} is not null) as {_quoted(c)}"
             for c in own
@@ -151,8 +153,7 @@ class Index:
             self._database.cursor().execute(
                 f"create or replace table live_{level} as "
                 f"select {number} as id, {sums} from read_parquet('{_escaped(path)}') l "
-                "join dialogs d on l.dialog = d.dialog "
-                "and (l.source is null or l.source = d.source) "
+                f"join {units} (l.source is null or l.source = d.source) "
                 "and (l.agent is null or l.agent = d.agent) "
                 "group by 1 order by 1"
             )
@@ -344,7 +345,7 @@ class Index:
         return int(found[0][0]) if found else None
 
     def _table(self, level: str, *, live: bool) -> str:
-        if level == "agent" or not live:
+        if not live:
             return f"{level}s t"
         return f"{level}s t left join live_{level} l on t.{_ID[level]} = l.id"
 

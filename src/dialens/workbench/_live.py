@@ -7,6 +7,7 @@ import polars as pl
 
 from dialens.corpus import kind_of_rater
 from dialens.workbench._columns import FLAG, JUDGE, PEOPLE, Column
+from dialens.workbench._corrected import Corrected
 from dialens.workbench._notebook import WHOLE, Code
 
 KEYS = ("source", "agent", "dialog", "turn")
@@ -23,16 +24,22 @@ class Live:
         turn: A row a turn that has any of it, by `source`, `agent`, `dialog`, `turn`; a null in
             `source` or `agent` fits any.
         dialog: A row a dialogue, likewise.
+        agent: A row an agent, by `source` and `agent`.
         columns: By level.
     """
 
     turn: pl.DataFrame
     dialog: pl.DataFrame
+    agent: pl.DataFrame
     columns: dict[str, tuple[Column, ...]]
 
 
 def live_of(
-    ratings: Sequence[pl.DataFrame], flags: pl.DataFrame, notes: pl.DataFrame, codes: Iterable[Code]
+    ratings: Sequence[pl.DataFrame],
+    flags: pl.DataFrame,
+    notes: pl.DataFrame,
+    codes: Iterable[Code],
+    corrected: Corrected | None = None,
 ) -> Live:
     """What was said and written until now.
 
@@ -41,6 +48,7 @@ def live_of(
         flags: As the notebook gives them.
         notes: As the notebook gives them.
         codes: The code book.
+        corrected: What analyses of studies say of agents.
     """
     means, columns = _rated(ratings)
     tables: dict[str, pl.DataFrame] = {}
@@ -50,7 +58,11 @@ def live_of(
         renamed = {column.name: column.sql for column in own}
         tables[level] = _joined(means[level].rename(renamed), _marks(flags, notes, level))
         of_level[level] = (*own, *_flag_columns(codes))
-    return Live(tables["turn"], tables["dialog"], of_level)
+    agents = means["agent"].rename({column.name: column.sql for column in columns})
+    analysed = corrected or Corrected.none()
+    of_level["agent"] = (*columns, *analysed.columns)
+    tables["agent"] = pl.concat([agents, analysed.agents], how="diagonal")
+    return Live(tables["turn"], tables["dialog"], tables["agent"], of_level)
 
 
 def _flag_columns(codes: Iterable[Code]) -> tuple[Column, ...]:
@@ -66,7 +78,7 @@ def _rated(tables: Sequence[pl.DataFrame]) -> tuple[dict[str, pl.DataFrame], lis
     empty = pl.DataFrame(schema={**dict.fromkeys(KEYS[:3], pl.String), "turn": pl.Int32})
     used = [table for table in tables if table.height]
     if not used:
-        return {"turn": empty, "dialog": empty}, []
+        return {"turn": empty, "dialog": empty, "agent": empty.select(KEYS[:2])}, []
     every = pl.concat(
         [
             table.with_columns(
@@ -109,9 +121,9 @@ def _rated(tables: Sequence[pl.DataFrame]) -> tuple[dict[str, pl.DataFrame], lis
         for place, (name, kind, who, quality) in enumerate(names.rows())
     ]
     means = {}
-    for level in ("turn", "dialog"):
-        own = every.filter(level=level)
-        keys = list(KEYS) if level == "turn" else list(KEYS[:3])
+    for level, length in (("turn", 4), ("dialog", 3), ("agent", 2)):
+        own = every.filter(level=level) if level != "agent" else every
+        keys = list(KEYS[:length])
         means[level] = (
             own.group_by(*keys, "name")
             .agg(pl.col("value").mean())

@@ -19,10 +19,12 @@ from dialens.metrics import default_folder
 from dialens.workbench._building import ABOUT, build_index
 from dialens.workbench._catalogue import Catalogue
 from dialens.workbench._conversations import Collection, collections_of
+from dialens.workbench._corrected import Analyses
 from dialens.workbench._finding import find
 from dialens.workbench._index import Index
 from dialens.workbench._live import live_of
 from dialens.workbench._notebook import Notebook
+from dialens.workbench._studied import SAID, Studied
 
 Report = Callable[[str], None]
 _LAYOUT = 1
@@ -42,6 +44,10 @@ class Workbench:
         catalogue: What was found in it.
         index: Its conversations with all their columns.
         notebook: Flags, notes, code book and saved views.
+        cache: Where indexes are kept.
+        said: Ratings of people and judges in the folder's studies, in the columns of `RATINGS` and
+            `source`; those of the corpora themselves are the index's.
+        studied: Reads them.
     """
 
     folder: Path
@@ -50,8 +56,10 @@ class Workbench:
     notebook: Notebook
     cache: Path
     _key: str = ""
-    _seen: tuple[int, int] = (-1, -1)
-    _studied: tuple[object, ...] = ()
+    said: tuple[pl.DataFrame, ...] = ()
+    studied: Studied = field(default_factory=Studied)
+    _analyses: Analyses = field(default_factory=Analyses)
+    _seen: tuple[object, ...] = ()
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @classmethod
@@ -84,25 +92,29 @@ class Workbench:
             self.catalogue = catalogue
             if key != self._key:
                 # The old index is not closed: a page may still be reading it.
-                self.index, self._key, self._seen = Index(place), key, (-1, -1)
+                self.index, self._key, self._seen = Index(place), key, ()
         self.follow()
         return True
 
     def follow(self) -> None:
         """Take in flags, notes and ratings that came since, from whomever."""
         with self._lock:
-            seen = self.notebook.version()
-            said, studied = self._said()
-            if seen == self._seen and studied == self._studied:
+            said, answered = self.studied.said(self.catalogue)
+            corrected, analysed = self._analyses.follow(self.catalogue)
+            seen = (self.notebook.version(), answered, analysed)
+            if seen == self._seen:
                 return
-            book = self.notebook
+            book, self.said = self.notebook, tuple(said)
             ratings = [self.index.ratings(), *said]
-            self.index.set_live(live_of(ratings, book.flags(), book.notes(), book.codes()))
-            self._seen, self._studied = seen, studied
+            self.index.set_live(
+                live_of(ratings, book.flags(), book.notes(), book.codes(), corrected)
+            )
+            self._seen = seen
 
-    def _said(self) -> tuple[Sequence[pl.DataFrame], tuple[object, ...]]:
-        """Ratings from studies and judges, and what changes whenever there are more."""
-        return [], ()
+    def ratings(self) -> pl.DataFrame:
+        """All ratings that there are: the corpora's own, and those of studies and judges."""
+        own = self.index.ratings().select(SAID.names())
+        return pl.concat([own, *self.said])
 
     def close(self) -> None:
         """Close all files."""
