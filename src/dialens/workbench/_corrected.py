@@ -1,7 +1,7 @@
 """What analyses of studies say of agents, as columns: means by the models, and with a judge's help.
 
-`dialens study analyze` estimates each agent's mean with raters and items as samples (`agents`), and,
-where a judge rated more replies than people, what people would have said of all of them
+`dialens study analyze` estimates each agent's mean with raters and items as samples (`agents`),
+and, where a judge rated more replies than people, what people would have said of all of them
 (`judged_agents`).
 """
 

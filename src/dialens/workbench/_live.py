@@ -1,16 +1,21 @@
 """Columns that change while a page is open: what people and judges said, flags and notes."""
 
+import secrets
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
+import duckdb
 import polars as pl
 
 from dialens.corpus import kind_of_rater
 from dialens.workbench._columns import FLAG, JUDGE, PEOPLE, Column
 from dialens.workbench._corrected import Corrected
 from dialens.workbench._notebook import WHOLE, Code
+from dialens.workbench._queries import escaped, quoted
 
 KEYS = ("source", "agent", "dialog", "turn")
+_MARKS = ("flags", "coder", "note")
 _KINDS = {"human": PEOPLE, "llm": JUDGE, "simulated": "simulated"}
 _WORDS = {PEOPLE: "people", JUDGE: "judge", "simulated": "simulated raters"}
 _GROUPS = {PEOPLE: "What people said", JUDGE: "What judges said", "simulated": "Simulated raters"}
@@ -63,6 +68,43 @@ def live_of(
     of_level["agent"] = (*columns, *analysed.columns)
     tables["agent"] = pl.concat([agents, analysed.agents], how="diagonal")
     return Live(tables["turn"], tables["dialog"], tables["agent"], of_level)
+
+
+def load_live(
+    database: duckdb.DuckDBPyConnection, level: str, table: pl.DataFrame, folder: Path
+) -> None:
+    """Make the table `live_turn`, `live_dialog` or `live_agent` anew: what is known, by number.
+
+    Args:
+        database: With the tables `dialogs` and `agents`.
+        level: `turn`, `dialog` or `agent`.
+        table: As `Live` has it.
+        folder: For a file that is deleted again.
+    """
+    own = [name for name in table.columns if name not in KEYS]
+    names = dict.fromkeys([*_MARKS, *own])
+    cursor, target = database.cursor(), f"create or replace table live_{level}"
+    if not table.height:
+        kinds = ", ".join(f"{quoted(n)} {'varchar' if n in _MARKS else 'double'}" for n in names)
+        cursor.execute(f"{target} (id bigint, {kinds})")
+        return
+    number = {"turn": "d.first + l.turn", "dialog": "d.talk", "agent": "d.row"}[level]
+    units = "agents d on" if level == "agent" else "dialogs d on l.dialog = d.dialog and"
+    inside = " l.turn between 0 and d.turns - 1 and" if level == "turn" else ""
+    values = ", ".join(
+        f"first({quoted(n)}) filter ({quoted(n)} is not null) {quoted(n)}" for n in own
+    )
+    path = folder / f"live-{level}-{secrets.token_hex(8)}.parquet"
+    table.write_parquet(path)
+    try:
+        cursor.execute(
+            f"{target} as select {number} as id, {values} "
+            f"from read_parquet('{escaped(str(path))}') l join {units}{inside} "
+            "(l.source is null or l.source = d.source) "
+            "and (l.agent is null or l.agent = d.agent) group by 1 order by 1"
+        )
+    finally:
+        path.unlink(missing_ok=True)
 
 
 def _flag_columns(codes: Iterable[Code]) -> tuple[Column, ...]:
