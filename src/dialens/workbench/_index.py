@@ -101,7 +101,7 @@ class Index:
         for level, name in _FILES.items():
             path = escaped(str(folder / name))
             self._database.execute(f"create view {level}s as select * from read_parquet('{path}')")
-        for level in ("turn", "dialog"):
+        for level in _FILES:
             load_live(self._database, level, pl.DataFrame(), folder)
         self._cache: OrderedDict[object, Any] = OrderedDict()
         self._lock = threading.Lock()
@@ -126,7 +126,7 @@ class Index:
 
     def set_live(self, live: Live) -> None:
         """Take in what people, judges and coders said until now."""
-        for level, table in (("turn", live.turn), ("dialog", live.dialog)):
+        for level, table in (("turn", live.turn), ("dialog", live.dialog), ("agent", live.agent)):
             load_live(self._database, level, table, self.folder)
         self._live_columns = live.columns
         with self._lock:
@@ -300,6 +300,22 @@ class Index:
         """Numbers of all rows of a view, in its order."""
         return [n for n, _ in self._ids(view, self.columns(view.level), None, most or 2**40)]
 
+    def frame(self, view: View, columns: Sequence[str]) -> pl.DataFrame:
+        """The values of columns in all rows of a view, by `id`; of turns with their `talk`."""
+        known = self.columns(view.level)
+        query = self._query(view, also=columns)
+        values = [f"{expression(column_of(name, known))} as v{n}" for n, name in enumerate(columns)]
+        numbers = [f"t.{ID[view.level]} as id", *(["t.talk"] if view.level == "turn" else [])]
+        cursor = self._database.cursor()
+        if query.matches is not None:
+            cursor.register("matches", {"row": np.ascontiguousarray(query.matches)})
+        asked = f"select {', '.join([*numbers, *values])} from {query.source} order by id"
+        found = cursor.execute(asked, query.values).fetchnumpy()
+        named = {f"v{n}": name for n, name in enumerate(columns)}
+        return pl.DataFrame(
+            [_series(named.get(name, name), array) for name, array in found.items()]
+        )
+
     def texts(self, rows: Sequence[int]) -> dict[int, str]:
         """Texts of turns by their numbers."""
         with self._of_text:
@@ -364,6 +380,12 @@ class Index:
         with self._of_text:
             self._texts.close()
         self._database.close()
+
+
+def _series(name: str, values: "np.ndarray[Any, Any]") -> pl.Series:
+    """A column as DuckDB gives it to NumPy; what is masked is missing."""
+    plain = isinstance(values, np.ma.MaskedArray) or values.dtype == object
+    return pl.Series(name, values.tolist() if plain else values)
 
 
 def _rank(column: Column) -> tuple[int, str]:

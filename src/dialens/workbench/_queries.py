@@ -53,7 +53,7 @@ def expression(column: Column) -> str:
 
 def table_of(level: str, *, live: bool) -> str:
     """The table of a level, joined with what may change where that is needed."""
-    if level == "agent" or not live:
+    if not live:
         return f"{level}s t"
     return f"{level}s t left join live_{level} l on t.{ID[level]} = l.id"
 
