@@ -95,39 +95,55 @@ class Workbench:
         Pages go on with the index that there is until the new one is made.
         """
         with self._refreshing:
-            catalogue = find(self.folder)
-            if catalogue == self.catalogue:
-                return False
-            key, place = _indexed(catalogue, self.cache, report or _silent)
-            with self._lock:
-                self.catalogue = catalogue
-                if key != self._key:
-                    # A page may still be reading the last index, but not the one before.
-                    if self._last is not None:
-                        self._last.close()
-                    self._last, self.index = self.index, Index(place)
-                    self._key, self._seen = key, ()
+            changed = self._find()
+            self._reindex(report or _silent)
         self.follow()
-        return True
+        return changed
 
-    def look_again(self) -> None:
+    def look(self) -> None:
+        """See what the folder holds now; another index is made in the background if it must be."""
+        if self._refreshing.acquire(blocking=False):
+            try:
+                self._find()
+            finally:
+                self._refreshing.release()
+        self._look_again(0.0)
+
+    def _look_again(self, after: float) -> None:
         """Refresh in the background, where the last time is a while ago; never waits."""
         now = time.monotonic()
-        if now - self._looked < _LOOK_AGAIN_S or self._refreshing.locked():
-            return
-        self._looked = now
-        threading.Thread(target=self._refresh_quietly, daemon=True).start()
+        if now - self._looked >= after and not self._refreshing.locked():
+            self._looked = now
+            threading.Thread(target=self._refresh_quietly, daemon=True).start()
 
     def _refresh_quietly(self) -> None:
         try:
-            self.refresh()
+            with self._refreshing:
+                self._find()
+                self._reindex(_silent)
             self.trouble = ""
         except DialensError as error:
             self.trouble = f"{error} What is shown is as it was before."
 
+    def _find(self) -> bool:
+        catalogue = find(self.folder)
+        changed = catalogue != self.catalogue
+        self.catalogue = catalogue
+        return changed
+
+    def _reindex(self, report: Report) -> None:
+        key, place = _indexed(self.catalogue, self.cache, report)
+        with self._lock:
+            if key != self._key:
+                # A page may still be reading the last index, but not the one before.
+                if self._last is not None:
+                    self._last.close()
+                self._last, self.index = self.index, Index(place)
+                self._key, self._seen = key, ()
+
     def follow(self) -> None:
         """Take in flags, notes and ratings that came since, from whomever."""
-        self.look_again()
+        self._look_again(_LOOK_AGAIN_S)
         with self._lock:
             said, answered = self.studied.said(self.catalogue)
             corrected, analysed = self._analyses.follow(self.catalogue)

@@ -45,7 +45,7 @@ def routes(desk: Desk) -> APIRouter:
 
     @router.get("/")
     def overview() -> Response:
-        desk.workbench.follow()
+        desk.workbench.look()
         catalogue = desk.workbench.catalogue
         return desk.render(
             "overview",
