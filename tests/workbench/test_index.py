@@ -8,11 +8,11 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from tests.workbench.folders import catalogue, corpus_folder, score_folder, scores_item
 
 from dialens.base import DialensError
 from dialens.workbench import Index, Notebook, Range, Unit, View, collections_of, live_of
 from dialens.workbench._building import build_index
+from tests.workbench.folders import built, catalogue, corpus_folder, score_folder, scores_item
 
 
 @pytest.fixture(scope="module")
@@ -25,17 +25,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
-def built(folder: Path, place: Path) -> Index:
-    old, new = (scores_item(folder / name, folder / "talks") for name in ("old", "new"))
-    found = collections_of(catalogue(folder, old, new))
-    place.mkdir()
-    build_index(found, place, lambda _: None)
-    return Index(place)
-
-
 @pytest.fixture(scope="module")
 def index(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Index:
-    return built(folder, tmp_path_factory.mktemp("cache") / "index")
+    return built(folder, tmp_path_factory.mktemp("cache") / "index", "old", "new")
 
 
 def found(index: Index, view: View) -> list[tuple[str, int]]:
@@ -154,7 +146,9 @@ def test_dialogues_and_agents_have_their_own_values(index: Index) -> None:
 
 
 def test_the_same_opening_is_known_across_agents(index: Index) -> None:
-    openings = index.sql("select opening, count(*), any_value(opening_text) from dialogs group by 1")
+    openings = index.sql(
+        "select opening, count(*), any_value(opening_text) from dialogs group by 1"
+    )
     assert sorted((n, text) for _, n, text in openings) == [
         (2, "I failed my exam."),
         (2, "My cat died."),
@@ -169,6 +163,16 @@ def test_histogram_counts_what_the_view_holds(index: Index) -> None:
     assert whole.mean == pytest.approx(3.25 / 7)
     only = index.histogram(View(choices={"agent": ("nobody",)}), "empathy")
     assert only is None
+
+
+def test_choices_count_what_the_rest_of_the_view_holds(index: Index) -> None:
+    view = View(search="sorry", choices={"agent": ("curt",)})
+    assert index.choices(View(), ["agent", "role", "source"]) == {
+        "agent": [("calm", 8), ("curt", 8)],
+        "role": [("agent", 8), ("partner", 8)],
+        "source": [("talks", 16)],
+    }
+    assert index.choices(view, ["agent", "role"]) == {"agent": [("calm", 2)], "role": []}
 
 
 def test_one_value_makes_a_histogram(index: Index) -> None:
@@ -247,7 +251,9 @@ def test_many_ask_at_once(index: Index) -> None:
     assert wrong == []
 
 
-def test_conversations_that_are_gone_are_shown_by_their_scores(folder: Path, tmp_path: Path) -> None:
+def test_conversations_that_are_gone_are_shown_by_their_scores(
+    folder: Path, tmp_path: Path
+) -> None:
     run = scores_item(folder / "new", tmp_path / "moved")
     (collection,) = collections_of(catalogue(tmp_path, run))[:1]
     assert collection.paths == ()
@@ -267,5 +273,5 @@ def test_building_reads_only(folder: Path, tmp_path: Path) -> None:
         return {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
     before = hashes()
-    built(folder, tmp_path / "index").close()
+    built(folder, tmp_path / "index", "old", "new").close()
     assert hashes() == before

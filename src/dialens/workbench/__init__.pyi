@@ -12,6 +12,7 @@ from ._beside_ratings import (
     said_columns,
 )
 from ._catalogue import KINDS, Catalogue, Item, Source
+from ._coding import CodeCount, code_counts, coded_ratings
 from ._columns import Column
 from ._comparisons import (
     Comparison,
@@ -38,10 +39,14 @@ __all__ = [
     "KIND_WORDS",
     "NOTEBOOK",
     "WHOLE",
+<<<<<<< HEAD
     "Association",
     "Behind",
+=======
+>>>>>>> w/core
     "Catalogue",
     "Code",
+    "CodeCount",
     "Collection",
     "Column",
     "Comparison",
@@ -64,13 +69,19 @@ __all__ = [
     "Unit",
     "View",
     "Workbench",
+<<<<<<< HEAD
     "association_of_agents",
     "associations",
     "behind",
+=======
+    "code_counts",
+    "coded_ratings",
+>>>>>>> w/core
     "collections_of",
     "compare_command",
     "find",
     "live_of",
+<<<<<<< HEAD
     "mean_gap",
     "newest_first",
     "not_compared",
@@ -84,4 +95,7 @@ __all__ = [
     "spread_of",
     "spreads",
     "unpaired_parts",
+=======
+    "sentence",
+>>>>>>> w/core
 ]

@@ -25,6 +25,9 @@ FEWEST_RATED = 10
 SHOWN = 10
 _MOST_UNITS = 5_000
 _HALF = 0.5
+_PERMUTATIONS = 1
+"""P-values are not shown, so they need not be exact."""
+
 _FEWEST_AGENTS = 3
 
 
@@ -224,6 +227,7 @@ def associations(rated: Rated, *, resamples: int = RESAMPLES, seed: int = 0) -> 
         ClusterDraws.of(clusters, resamples, np.random.default_rng([seed, 0])),
         agents.cast(pl.Int64).to_numpy(),
         seed=seed,
+        permutations=_PERMUTATIONS,
     )
     return [
         Association(
@@ -268,7 +272,7 @@ def association_of_agents(
         return None
     draws = ClusterDraws.of(np.arange(both.height), RESAMPLES, np.random.default_rng([seed, 1]))
     x, y = both.select("value").to_numpy(), both.select("rating").to_numpy()
-    result = correlations_by_scope(x, y, draws, None, seed=seed)[POOLED]
+    result = correlations_by_scope(x, y, draws, None, seed=seed, permutations=_PERMUTATIONS)[POOLED]
     return Association(
         "agent",
         POOLED,

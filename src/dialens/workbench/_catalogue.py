@@ -12,14 +12,14 @@ KINDS = (
     "scores",
     "comparison",
     "validation",
-    "agreement",
-    "power",
     "gate",
     "traits",
     "study",
     "judges",
     "export",
     "analysis",
+    "agreement",
+    "power",
     "other",
 )
 """What an item can be, in the order in which work goes on."""

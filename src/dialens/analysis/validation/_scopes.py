@@ -1,5 +1,7 @@
 """Correlations in every scope: within agents, over all units, and between agents."""
 
+from typing import Any
+
 import numpy as np
 
 from dialens.statistics import ClusterDraws, Floats, Ints
@@ -29,6 +31,7 @@ def correlations_by_scope(
     *,
     confidence: float = 0.95,
     seed: int = 0,
+    permutations: int | None = None,
 ) -> dict[str, Correlations]:
     """Every column of x with every column of y by scope, the headline's first.
 
@@ -39,20 +42,20 @@ def correlations_by_scope(
         agents: Whose each unit is; None where units are agents themselves.
         confidence: Confidence level of the intervals.
         seed: Random seed.
+        permutations: How many p-values rest on; as many as `correlate` takes if None.
     """
+    options: dict[str, Any] = {"confidence": confidence, "seed": seed, "permutations": permutations}
     several = several_agents(agents)
     found = {}
     if several is not None:
-        found[WITHIN] = correlate(
-            x, y, draws, agents=several, within=True, confidence=confidence, seed=seed
-        )
-    found[POOLED] = correlate(x, y, draws, agents=several, confidence=confidence, seed=seed)
+        found[WITHIN] = correlate(x, y, draws, agents=several, within=True, **options)
+    found[POOLED] = correlate(x, y, draws, agents=several, **options)
     if several is not None:
         x_means, y_means = (_agent_means(table, several) for table in (x, y))
         own = ClusterDraws.of(
             np.arange(len(x_means)), len(draws.counts), np.random.default_rng(seed)
         )
-        found[BETWEEN] = correlate(x_means, y_means, own, confidence=confidence, seed=seed)
+        found[BETWEEN] = correlate(x_means, y_means, own, **options)
     return found
 
 

@@ -238,9 +238,10 @@ def _boxes(view: View, index: Index) -> list[Box]:
     """Choices of names that divide the rows."""
     boxes = []
     columns = index.columns(view.level)
+    values = index.choices(view, _BOXES[view.level], _MOST_BOXES)
     for name in _BOXES[view.level]:
         chosen = view.choices.get(name, ())
-        found = [(v, n, v in chosen) for v, n in index.choices(view, name, _MOST_BOXES) if v]
+        found = [(v, n, v in chosen) for v, n in values[name] if v]
         found += [(v, 0, True) for v in chosen if v not in {value for value, _, _ in found}]
         if len(found) > 1 or chosen:
             boxes.append(Box(name, columns[name].label, found))

@@ -1,16 +1,13 @@
 """The first page: what the folder holds, how it hangs together, and what is stale."""
 
-import threading
-import time
 from dataclasses import dataclass
 
 from fastapi import APIRouter, HTTPException
 from fastapi.responses import FileResponse, Response
 
 from dialens.web.workbench._desk import Desk
-from dialens.workbench import KIND_WORDS, Catalogue, Item, Workbench, sentence
+from dialens.workbench import KIND_WORDS, Catalogue, Item, sentence
 
-_LOOK_AGAIN_S = 2.0
 _REPORT_HEADERS = {
     "content-security-policy": "sandbox allow-scripts allow-downloads allow-popups; "
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; "
@@ -45,11 +42,10 @@ class Node:
 def routes(desk: Desk) -> APIRouter:
     """The overview, and the reports of items."""
     router = APIRouter()
-    look = _Looking(desk.workbench)
 
     @router.get("/")
     def overview() -> Response:
-        look.again()
+        desk.workbench.look()
         catalogue = desk.workbench.catalogue
         return desk.render(
             "overview",
@@ -70,21 +66,6 @@ def routes(desk: Desk) -> APIRouter:
         return FileResponse(page, media_type="text/html; charset=utf-8", headers=_REPORT_HEADERS)
 
     return router
-
-
-class _Looking:
-    """Looks again what the folder holds, not more than every other second."""
-
-    def __init__(self, workbench: Workbench) -> None:
-        self._workbench = workbench
-        self._lock = threading.Lock()
-        self._looked = time.monotonic()
-
-    def again(self) -> None:
-        with self._lock:
-            if time.monotonic() - self._looked >= _LOOK_AGAIN_S:
-                self._workbench.refresh()
-                self._looked = time.monotonic()
 
 
 def forest(catalogue: Catalogue) -> tuple[Node, ...]:
