@@ -39,11 +39,8 @@ __all__ = [
     "KIND_WORDS",
     "NOTEBOOK",
     "WHOLE",
-<<<<<<< HEAD
     "Association",
     "Behind",
-=======
->>>>>>> w/core
     "Catalogue",
     "Code",
     "CodeCount",
@@ -69,19 +66,15 @@ __all__ = [
     "Unit",
     "View",
     "Workbench",
-<<<<<<< HEAD
     "association_of_agents",
     "associations",
     "behind",
-=======
     "code_counts",
     "coded_ratings",
->>>>>>> w/core
     "collections_of",
     "compare_command",
     "find",
     "live_of",
-<<<<<<< HEAD
     "mean_gap",
     "newest_first",
     "not_compared",
@@ -95,7 +88,4 @@ __all__ = [
     "spread_of",
     "spreads",
     "unpaired_parts",
-=======
-    "sentence",
->>>>>>> w/core
 ]
