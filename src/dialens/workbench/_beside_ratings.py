@@ -7,7 +7,7 @@ of `dialens validate`.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
@@ -16,6 +16,7 @@ from dialens.analysis.comparison import RESAMPLES
 from dialens.analysis.validation import POOLED, WITHIN, correlations_by_scope, without_references
 from dialens.base import Estimate
 from dialens.statistics import ClusterDraws, Floats, Ints, jackknife_t, ranks
+from dialens.statistics.correlation import Correlations
 from dialens.workbench._columns import Column
 from dialens.workbench._index import Index
 
@@ -26,7 +27,7 @@ SHOWN = 10
 _MOST_UNITS = 5_000
 _HALF = 0.5
 _PERMUTATIONS = 1
-"""P-values are not shown, so they need not be exact."""
+"""P-values are left out, so there is no need to draw for them."""
 
 _FEWEST_AGENTS = 3
 
@@ -230,17 +231,22 @@ def associations(rated: Rated, *, resamples: int = RESAMPLES, seed: int = 0) -> 
         permutations=_PERMUTATIONS,
     )
     return [
-        Association(
-            rated.level,
-            scope,
-            int(result.n[0, 0]),
-            int(result.n_clusters[0, 0]),
-            result.estimates["pearson"][0][0],
-            result.estimates["spearman"][0][0],
-        )
+        _association(rated.level, scope, result)
         for scope, result in found.items()
         if scope in (WITHIN, POOLED)
     ]
+
+
+def _association(level: str, scope: str, found: Correlations) -> Association:
+    pearson, spearman = (found.estimates[name][0][0] for name in ("pearson", "spearman"))
+    return Association(
+        level,
+        scope,
+        int(found.n[0, 0]),
+        int(found.n_clusters[0, 0]),
+        replace(pearson, p=None),
+        replace(spearman, p=None),
+    )
 
 
 def _clusters(frame: pl.DataFrame) -> Ints:
@@ -273,14 +279,7 @@ def association_of_agents(
     draws = ClusterDraws.of(np.arange(both.height), RESAMPLES, np.random.default_rng([seed, 1]))
     x, y = both.select("value").to_numpy(), both.select("rating").to_numpy()
     result = correlations_by_scope(x, y, draws, None, seed=seed, permutations=_PERMUTATIONS)[POOLED]
-    return Association(
-        "agent",
-        POOLED,
-        both.height,
-        both.height,
-        result.estimates["pearson"][0][0],
-        result.estimates["spearman"][0][0],
-    )
+    return _association("agent", POOLED, result)
 
 
 def mean_gap(rated: pl.DataFrame) -> Estimate:

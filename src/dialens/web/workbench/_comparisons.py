@@ -61,6 +61,7 @@ def routes(desk: Desk) -> APIRouter:
 
     @router.get(_LIST)
     def comparisons() -> Response:
+        desk.workbench.follow()
         items = newest_first(desk.workbench.catalogue.of("comparison"))
         looks = _quick_looks(desk)
         return desk.render(
@@ -85,6 +86,7 @@ def routes(desk: Desk) -> APIRouter:
         a: str = "",
         b: str = "",
     ) -> Response:
+        desk.workbench.follow()
         item = desk.item(name)
         if item.kind != "comparison":
             raise HTTPException(404, f"{name} is no comparison. All of them: {_LIST}")
@@ -230,7 +232,7 @@ def _row(
         "interval": scale.interval(row["low"], row["high"]),
         "p": p_value(row["p_adjusted"]),
         "reason": row["reason"] or "",
-        "clear": is_clear(row),
+        "is_clear": is_clear(row),
         "svg": axis.draw(place, clear=is_clear(row)),
         "open": f"{open_at}#dialogues",
         "current": (asked.metric, asked.a, asked.b) == (row["metric"], a, b),

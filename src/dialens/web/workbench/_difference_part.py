@@ -10,6 +10,7 @@ from dialens.web.workbench._desk import Desk
 from dialens.workbench import (
     Behind,
     Comparison,
+    Index,
     Part,
     Parts,
     View,
@@ -36,7 +37,8 @@ def difference_part(
     title = f"{label}: the dialogues behind {short[0]} − {short[1]}"
     if row["difference"] is None:
         return {"title": title, "unseen": f"There is no difference here: {row['reason']}."}
-    found = behind(opened, row, desk.workbench.index, collections_of(desk.workbench.catalogue))
+    index = desk.workbench.index  # the same throughout: numbers of dialogues are an index's own
+    found = behind(opened, row, index, collections_of(desk.workbench.catalogue))
     if isinstance(found, str):
         return {"title": title, "unseen": found}
     if not found.parts:
@@ -49,7 +51,7 @@ def difference_part(
         "sentence": _sentence(row, found, short, scale),
         "changed": found.changed,
         "blocks": [
-            _block(desk, found, place, parts, short, scale)
+            _block(index, found, place, parts, short, scale)
             for place, parts in enumerate(found.parts)
         ],
         "metric_page": f"/metric?{urlencode({'name': found.columns[0].name, 'level': 'dialog'})}",
@@ -72,12 +74,12 @@ def _sentence(row: Mapping[str, Any], found: Behind, names: tuple[str, str], sca
     if found.paired:
         said = (
             f"Over {counted(parts.units, unit)}, {names[0]} is on average {size} {way} {names[1]}; "
-            f"{parts.for_it:,} of them go that way."
+            f"{_so_many(parts)} go that way."
         )
     else:
         said = (
             f"{names[0]}’s {counted(parts.units, 'dialogue')} are on average {size} {way} the mean "
-            f"of {names[1]}; {parts.for_it:,} of them lie on that side."
+            f"of {names[1]}; {_so_many(parts)} lie on that side."
         )
     tested = row["difference"]
     if tested * parts.difference < 0:
@@ -88,8 +90,12 @@ def _sentence(row: Mapping[str, Any], found: Behind, names: tuple[str, str], sca
     return f"{said} The tested difference is {scale.number(tested)}{points}."
 
 
+def _so_many(parts: Parts) -> str:
+    return "all" if parts.for_it == parts.units else f"{parts.for_it:,} of them"
+
+
 def _block(
-    desk: Desk,
+    index: Index,
     found: Behind,
     place: int,
     parts: Parts,
@@ -98,7 +104,7 @@ def _block(
 ) -> dict[str, Any]:
     """A table of units: all where they are paired, else those of one side."""
     numbers = [part.talk for part in (*parts.first, *parts.against)]
-    talks = _talks(desk, numbers)
+    talks = _talks(index, numbers)
     source, agents = found.sources[place], found.agents[place]
     column = found.columns[place]
     higher = (parts.difference >= 0) == (place == 0)
@@ -138,11 +144,11 @@ def _share_note(parts: Parts, share: float | None, *, paired: bool) -> str:
     )
 
 
-def _talks(desk: Desk, numbers: list[int]) -> dict[int, dict[str, Any]]:
+def _talks(index: Index, numbers: list[int]) -> dict[int, dict[str, Any]]:
     if not numbers:
         return {}
     marks = ",".join("?" * len(numbers))
-    rows = desk.workbench.index.sql(
+    rows = index.sql(
         f"select talk, source, dialog, opening, opening_text from dialogs where talk in ({marks})",
         numbers,
     )

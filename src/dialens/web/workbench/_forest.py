@@ -15,7 +15,7 @@ from dialens.base import number
 
 _WIDTH, _HEIGHT = 240, 20
 _HEAD = 18
-_WIDEST = 4.0
+_USUAL, _WIDEST = 4.0, 8.0
 _MARGIN = 8
 
 
@@ -55,12 +55,17 @@ class Axis:
     def of(cls, places: Iterable[Place | None]) -> "Axis":
         """As wide as the rows need, up to four standard deviations either way.
 
+        Up to eight where a quarter of the rows lie beyond four.
+
         Examples:
             >>> Axis.of([Place(0.5, 0.2, 1.2)]), Axis.of([Place(9.0, 8.0, 10.0)])
-            (Axis(reach=1.5), Axis(reach=4.0))
+            (Axis(reach=1.5), Axis(reach=8.0))
         """
-        widest = max((abs(end) for p in places if p for end in (p.low, p.high, p.size)), default=1)
-        return cls(min(_WIDEST, max(0.5, ceil(2 * widest) / 2)))
+        drawn = [place for place in places if place is not None]
+        widest = max((abs(end) for p in drawn for end in (p.low, p.high, p.size)), default=1.0)
+        far = sum(abs(place.size) > _USUAL for place in drawn)
+        most = _WIDEST if 4 * far >= len(drawn) else _USUAL
+        return cls(min(most, max(0.5, ceil(2 * widest) / 2)))
 
     def x(self, value: float) -> float:
         """Where a value stands, in units of the drawing; what is beyond stands at the edge."""

@@ -42,6 +42,7 @@ def parting_part(index: Index, column: Column, level: str, against: str) -> dict
         }
     apart = parting(rated.frame, lower_is_better=column.better is False)
     found = associations(rated)
+    other = _elsewhere(index, column, chosen, level)
     of_agents = association_of_agents(index, column.name, rated)
     values = {
         row["id"]: row for row in index.rows(level, [gap.id for gap in
@@ -50,7 +51,7 @@ def parting_part(index: Index, column: Column, level: str, against: str) -> dict
     return part | {
         "unseen": "",
         "sentence": _sentence(column, chosen, rated, found),
-        "rows": [_association(one) for one in (*found, *([of_agents] if of_agents else []))],
+        "rows": [_association(one) for one in (*found, *other, *filter(None, [of_agents]))],
         "judged": _judged(column, chosen, rated),
         "left_out": listed(rated.left_out),
         "flipped": column.better is False,
@@ -60,6 +61,15 @@ def parting_part(index: Index, column: Column, level: str, against: str) -> dict
         "n_high": apart.n_metric_high,
         "n_low": apart.n_rating_high,
     }
+
+
+def _elsewhere(index: Index, column: Column, chosen: Column, level: str) -> list[Association]:
+    """How far both go together at the other level, if they have values there."""
+    other = "dialog" if level == "turn" else "turn"
+    there = index.columns(other)
+    if column.name not in there or chosen.name not in there:
+        return []
+    return associations(rated_units(index, other, there[column.name], there[chosen.name]))
 
 
 def _nobody(index: Index, level: str) -> str:
