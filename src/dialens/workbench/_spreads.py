@@ -1,6 +1,9 @@
 """How columns are spread, overall and by agent, in intervals that all of them share."""
 
+import threading
+from collections.abc import Sequence
 from dataclasses import dataclass
+from weakref import WeakKeyDictionary
 
 from dialens.workbench._columns import Column
 from dialens.workbench._index import Histogram, Index
@@ -76,7 +79,25 @@ def spread_of(
     return found
 
 
-def spreads(index: Index, level: str, columns: list[Column]) -> dict[str, Spread | None]:
-    """How each of some columns is spread over all units of a level; None without values."""
-    found = {column.name: spread_of(index, level, column) for column in columns}
-    return {name: one[0] if one else None for name, one in found.items()}
+_KNOWN: WeakKeyDictionary[Index, dict[tuple[str, str], Spread | None]] = WeakKeyDictionary()
+_LOCK = threading.Lock()
+
+
+def spreads(index: Index, level: str, columns: Sequence[Column]) -> dict[str, Spread | None]:
+    """How each of some columns is spread over all units of a level; None without values.
+
+    Those that cannot change while an index is open are looked up once.
+    """
+    with _LOCK:
+        known = _KNOWN.setdefault(index, {})
+    found: dict[str, Spread | None] = {}
+    for column in columns:
+        key = (level, column.name)
+        if column.live or key not in known:
+            spread = next(iter(spread_of(index, level, column)), None)
+            if column.live:
+                found[column.name] = spread
+                continue
+            known[key] = spread
+        found[column.name] = known[key]
+    return found

@@ -157,6 +157,8 @@ def _answer(column: Column, level: str, whole: Spread | None, agents: Sequence[S
         return f"{said}."
     ordered = sorted(agents, key=lambda one: one.histogram.mean)
     low, high = ordered[0], ordered[-1]
+    if words(low.histogram.mean) == words(high.histogram.mean):
+        return f"{said}, alike for all {counted(len(agents), 'agent')}."
     return (
         f"{said}; highest for {high.name} ({words(high.histogram.mean)}), lowest for {low.name} "
         f"({words(low.histogram.mean)})."
