@@ -13,7 +13,8 @@ import pytest
 from starlette.testclient import TestClient
 
 from dialens.web.workbench import workbench_app
-from dialens.workbench import View, Workbench
+from dialens.web.workbench._parting_part import _heads
+from dialens.workbench import Column, View, Workbench
 from tests.web.workbench.conftest import BASE
 from tests.workbench.folders import copied, dialens, write_chats
 from tests.workbench.rated import CURT
@@ -115,7 +116,7 @@ def test_without_pairs_it_leads_to_each_agents_dialogues(client: TestClient) -> 
     html = comparison(client, metric="length", a="long", b="other")
     said = text(html)
     assert "long’s 12 dialogues are on average 2.4 above the mean of other" in said
-    assert "other’s dialogues" in said
+    assert re.search(r"other’s dialogues .* Something else, 0 4\.0 −3\.4 18 %", said)
     assert links(html, "/dialogue")[0]["dialog"] == ["long-11"]
     first, second = (View.parse(query) for query in links(html, "/conversations")[-2:])
     assert (first.level, first.sort, first.descending) == ("dialog", "length", True)
@@ -162,13 +163,22 @@ def test_where_the_metric_says_yes_and_people_no(client: TestClient) -> None:
     html = client.get("/metric?name=length&against=people:warmth").text
     said = text(html)
     assert "24 rated turns, within agents" in said
-    part = said[said.index("The metric says yes, people no") :]
+    part = said[said.index("Words a turn high, people low") :]
     assert re.search(r"long-10, turn 2 long (well ?)+ 12\.0 above 94 % 1\.0 \(2 ratings\) ab", part)
-    assert "People say yes, the metric no" in part
+    assert "People high, Words a turn low" in part
     other = text(client.get("/metric?name=length&against=judge:j1:warmth").text)
-    assert "The metric says yes, warmth (j1) no" in other
+    assert "Words a turn high, warmth (j1) low" in other
     unknown = client.get("/metric?name=length&against=nobody")
     assert "warmth (people)" in text(unknown.text)
+
+
+@pytest.mark.parametrize("better", [True, False, None])
+def test_only_a_metric_with_a_better_end_says_yes(better: bool | None) -> None:
+    metric = Column("m", "Tact", "metric", "", "m0", better=better)
+    people = Column("people:x", "x (people)", "people", "", "l0")
+    assert _heads(metric, people)[0] == (
+        "Tact high, people low" if better is None else "The metric says yes, people no"
+    )
 
 
 def test_judges_are_shown_like_metrics(client: TestClient) -> None:

@@ -64,11 +64,11 @@ def test_a_metric_and_a_range_of_it(address: str, window: Window) -> None:
     page.get_by_role("heading", name="Words and phrases").wait_for()
     inspect(page, "metrics")
     page.get_by_role("link", name="Words a turn").click()
-    page.get_by_text("The metric says yes, people no").wait_for()
+    page.get_by_text("Words a turn high, people low").wait_for()
     inspect(page, "metric")
     page.get_by_label("Beside").select_option("judge:j1:warmth")
     page.wait_for_url(re.compile("against=judge"))
-    page.get_by_text("The metric says yes, warmth (j1) no").wait_for()
+    page.get_by_text("Words a turn high, warmth (j1) low").wait_for()
     page.set_viewport_size({"width": 390, "height": 844})
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     page.set_viewport_size({"width": 1200, "height": 800})

@@ -176,7 +176,7 @@ def _unit(
         open_at = f"/side-by-side?{urlencode(asked)}"
     text = " ".join((talk["text"] or "").split())
     points = " points" if scale.percent else ""
-    own = part.value_a if place == 0 else part.value_b
+    own, gap = (part.value_a, part.difference) if place == 0 else (part.value_b, -part.difference)
     return {
         "open": open_at,
         "dialog": talk["dialog"],
@@ -184,6 +184,6 @@ def _unit(
         "value_a": scale.text(part.value_a),
         "value_b": scale.text(part.value_b),
         "own": scale.text(own),
-        "difference": f"{scale.number(part.difference)}{points}",
+        "difference": f"{scale.number(gap)}{points}",
         "share": "–" if part.share is None else number(part.share, percent=True),
     }

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from dialens.base import counted, interval, listed, number
+from dialens.base import capitalised, counted, interval, listed, number
 from dialens.web.workbench._unit_rows import unit_row
 from dialens.workbench import (
     FEWEST_RATED,
@@ -32,7 +32,7 @@ def parting_part(index: Index, column: Column, level: str, against: str) -> dict
     chosen = next((one for one in said if one.name == against), _usual(column, said))
     rated = rated_units(index, level, column, chosen)
     choices = [(one.name, one.label, one.name == chosen.name) for one in said]
-    part: dict[str, Any] = {"choices": choices, "chosen": chosen, "who": _who(chosen)}
+    part: dict[str, Any] = {"choices": choices, "chosen": chosen}
     n = rated.frame.height
     if n < FEWEST_RATED:
         return part | {
@@ -56,6 +56,7 @@ def parting_part(index: Index, column: Column, level: str, against: str) -> dict
         "left_out": listed(rated.left_out),
         "flipped": column.better is False,
         "n": n,
+        "heads": _heads(column, chosen),
         "high": [_gap(gap, values, column, level) for gap in apart.metric_high],
         "low": [_gap(gap, values, column, level) for gap in apart.rating_high],
         "n_high": apart.n_metric_high,
@@ -94,6 +95,15 @@ def _usual(column: Column, said: Sequence[Column]) -> Column:
 
 def _who(chosen: Column) -> str:
     return "people" if chosen.kind == "people" else chosen.label
+
+
+def _heads(column: Column, chosen: Column) -> tuple[str, str]:
+    """Over both lists; only a metric with a better end can say yes or no."""
+    who = _who(chosen)
+    if column.kind != "metric" or column.better is None:
+        return f"{column.label} high, {who} low", f"{capitalised(who)} high, {column.label} low"
+    say = "say" if chosen.kind == "people" else "says"
+    return f"The metric says yes, {who} no", f"{capitalised(who)} {say} yes, the metric no"
 
 
 def _sentence(column: Column, chosen: Column, rated: Rated, found: Sequence[Association]) -> str:
