@@ -6,12 +6,14 @@ from ._finding import find
 from ._index import Histogram, Index, TablePage
 from ._live import Live, live_of
 from ._notebook import NOTEBOOK, WHOLE, Code, Notebook, SavedView, Unit
+from ._running import COMMANDS, Runs, StartedRun
 from ._text_search import Search
 from ._view import Range, View
 from ._words import KIND_WORDS, sentence
 from ._workbench import Workbench
 
 __all__ = [
+    "COMMANDS",
     "KINDS",
     "KIND_WORDS",
     "NOTEBOOK",
@@ -27,9 +29,11 @@ __all__ = [
     "Live",
     "Notebook",
     "Range",
+    "Runs",
     "SavedView",
     "Search",
     "Source",
+    "StartedRun",
     "TablePage",
     "Unit",
     "View",
