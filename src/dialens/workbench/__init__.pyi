@@ -1,36 +1,88 @@
 from ._catalogue import KINDS, Catalogue, Item, Source
 from ._columns import Column
 from ._conversations import Collection, collections_of
+from ._dialogue import (
+    Dialog,
+    Marks,
+    Score,
+    SpokenTurn,
+    along,
+    find_talk,
+    marks_of,
+    read_dialog,
+    runs_of,
+    scores_of,
+)
 from ._finding import find
 from ._index import Histogram, Index, TablePage
 from ._live import Live, live_of
 from ._notebook import NOTEBOOK, WHOLE, Code, Notebook, SavedView, Unit
+from ._rated import RatedQuality, Rating, ratings_of
+from ._side_by_side import (
+    MOST_AGENTS,
+    Contender,
+    Opening,
+    Openings,
+    Side,
+    choose,
+    contenders,
+    measures,
+    openings,
+    sides,
+    turn_spreads,
+    usual_measure,
+)
 from ._text_search import Search
 from ._view import Range, View
 from ._workbench import Workbench
 
 __all__ = [
     "KINDS",
+    "MOST_AGENTS",
     "NOTEBOOK",
     "WHOLE",
     "Catalogue",
     "Code",
     "Collection",
     "Column",
+    "Contender",
+    "Dialog",
     "Histogram",
     "Index",
     "Item",
     "Live",
+    "Marks",
     "Notebook",
+    "Opening",
+    "Openings",
     "Range",
+    "RatedQuality",
+    "Rating",
     "SavedView",
+    "Score",
     "Search",
+    "Side",
     "Source",
+    "SpokenTurn",
     "TablePage",
     "Unit",
     "View",
     "Workbench",
+    "along",
+    "choose",
     "collections_of",
+    "contenders",
     "find",
+    "find_talk",
     "live_of",
+    "marks_of",
+    "measures",
+    "openings",
+    "ratings_of",
+    "read_dialog",
+    "runs_of",
+    "scores_of",
+    "sides",
+    "turn_spreads",
+    "usual_measure",
 ]

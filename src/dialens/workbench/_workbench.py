@@ -42,6 +42,8 @@ class Workbench:
         catalogue: What was found in it.
         index: Its conversations with all their columns.
         notebook: Flags, notes, code book and saved views.
+        cache: Where indexes are kept.
+        ratings: All ratings, a table from each place that has some.
     """
 
     folder: Path
@@ -49,6 +51,7 @@ class Workbench:
     index: Index
     notebook: Notebook
     cache: Path
+    ratings: Sequence[pl.DataFrame] = ()
     _key: str = ""
     _seen: tuple[int, int] = (-1, -1)
     _studied: tuple[object, ...] = ()
@@ -96,8 +99,8 @@ class Workbench:
             if seen == self._seen and studied == self._studied:
                 return
             book = self.notebook
-            ratings = [self.index.ratings(), *said]
-            self.index.set_live(live_of(ratings, book.flags(), book.notes(), book.codes()))
+            self.ratings = [self.index.ratings(), *said]
+            self.index.set_live(live_of(self.ratings, book.flags(), book.notes(), book.codes()))
             self._seen, self._studied = seen, studied
 
     def _said(self) -> tuple[Sequence[pl.DataFrame], tuple[object, ...]]:
