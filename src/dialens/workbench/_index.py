@@ -338,7 +338,7 @@ class Index:
             query = self._query(view, also=(view.sort,) if view.sort else ())
             order = "t.talk"
             if view.sort:
-                # A dialogue comes first where its best turn does; turns of a dialogue are neighbours.
+                # A dialogue comes where its best turn does; turns of a dialogue are neighbours.
                 value = _expression(column_of(view.sort, self.columns(view.level)))
                 best = f"max({value}) desc" if view.descending else f"min({value}) asc"
                 order = f"{best} nulls last, t.talk"

@@ -238,7 +238,8 @@ def _texts(index: Index, numbers: Sequence[int]) -> dict[int, str]:
         return {}
     marks = ", ".join(["cast(? as ubigint)"] * len(numbers))
     rows = index.sql(
-        f"select opening, any_value(opening_text) from dialogs where opening in ({marks}) group by 1",
+        "select opening, any_value(opening_text) from dialogs "
+        f"where opening in ({marks}) group by opening",
         [str(number) for number in numbers],
     )
     return dict(rows)
