@@ -57,6 +57,7 @@ def routes(desk: Desk) -> APIRouter:
     def dialogue(
         request: Request,
         dialog: str,
+        *,
         source: str | None = None,
         turn: Annotated[int | None, Query(ge=0, le=2**31 - 1)] = None,
         came: Annotated[str, Query(alias="from")] = "",

@@ -37,6 +37,7 @@ export function flagging(root, { moved = () => {} } = {}) {
   const drafts = new Map(); // notes that are not stored, by unit
   const waiting = new Map(); // the last request of a unit: one after the other
   let current = null;
+  let quiet = 0;
 
   const units = () => [...root.querySelectorAll("[data-unit]")];
   const own = (unit) => (unit.dataset.own ? unit.dataset.own.split(",").map(Number) : []);
@@ -88,6 +89,12 @@ export function flagging(root, { moved = () => {} } = {}) {
     unit.dispatchEvent(new CustomEvent("dialens:flagged", { bubbles: true, detail: stored }));
   }
 
+  function tell(words) {
+    clearTimeout(quiet);
+    said.textContent = words;
+    quiet = setTimeout(() => { said.textContent = ""; }, 2500);
+  }
+
   /* One request of a unit after the other, so that the last key pressed is what is stored. */
   function send(unit, path, more, words) {
     const sent = (waiting.get(unit) ?? Promise.resolve()).then(async () => {
@@ -95,7 +102,7 @@ export function flagging(root, { moved = () => {} } = {}) {
         const stored = await post(path, { ...body(unit), ...more() });
         show(unit, stored);
         failed.textContent = "";
-        said.textContent = words();
+        tell(words());
         return true;
       } catch (error) {
         said.textContent = "";
