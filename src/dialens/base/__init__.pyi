@@ -10,6 +10,7 @@ from ._progress import Advance, progress
 from ._registry import Registry
 from ._run_record import RUN, Recorder, RunRecord, versions
 from ._spreadsheet import for_spreadsheet
+from ._sqlite import sqlite_to_read
 from ._steps import StepChain, open_state, read_marker, step_key, write_marker
 from ._storage import (
     FILES,
@@ -97,6 +98,7 @@ __all__ = [
     "send_with_retry",
     "set_aside",
     "sha256_file",
+    "sqlite_to_read",
     "step_key",
     "take_lock",
     "text_table",

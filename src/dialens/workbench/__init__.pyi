@@ -1,4 +1,5 @@
 from ._catalogue import KINDS, Catalogue, Item, Source
+from ._coding import CodeCount, code_counts, coded_ratings
 from ._columns import Column
 from ._conversations import Collection, collections_of
 from ._dialogue import (
@@ -34,15 +35,18 @@ from ._side_by_side import (
 )
 from ._text_search import Search
 from ._view import Range, View
+from ._words import KIND_WORDS, sentence
 from ._workbench import Workbench
 
 __all__ = [
     "KINDS",
+    "KIND_WORDS",
     "MOST_AGENTS",
     "NOTEBOOK",
     "WHOLE",
     "Catalogue",
     "Code",
+    "CodeCount",
     "Collection",
     "Column",
     "Contender",
@@ -70,6 +74,8 @@ __all__ = [
     "Workbench",
     "along",
     "choose",
+    "code_counts",
+    "coded_ratings",
     "collections_of",
     "contenders",
     "find",
@@ -82,6 +88,7 @@ __all__ = [
     "read_dialog",
     "runs_of",
     "scores_of",
+    "sentence",
     "sides",
     "turn_spreads",
     "usual_measure",

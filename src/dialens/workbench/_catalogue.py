@@ -1,6 +1,7 @@
 """What a folder holds: its items, what each was made from, and whether that is still so."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
@@ -11,17 +12,17 @@ KINDS = (
     "scores",
     "comparison",
     "validation",
-    "agreement",
-    "power",
     "gate",
     "traits",
     "study",
     "judges",
     "export",
     "analysis",
-    "unknown",
+    "agreement",
+    "power",
+    "other",
 )
-"""What an item can be, in the order in which work goes on; what cannot be read is `unknown`."""
+"""What an item can be, in the order in which work goes on."""
 
 CURRENT, STALE, UNKNOWN, DAMAGED = STATES = ("current", "stale", "unknown", "damaged")
 """How an item stands to what it was made from."""
@@ -52,13 +53,15 @@ class Item:
         path: Its folder or file, absolute.
         title: What it is, in one plain sentence.
         made: When it was made.
-        command: The command line that made it, as far as its record says.
+        command: The command line that makes it again, as far as its record says how it was made.
         sources: What it was made from.
         state: `current`, `stale` (a source is another now), `unknown` (a source is gone or was
             never recorded) or `damaged`.
-        why: The reason for that state and the remedy, in words; empty if it is current.
+        why: The reason for that state, in words; empty if it is current. What is to be run is
+            the command.
         report: Its page, if it has one.
         record: Its run record, if it has one.
+        counts: Conversations, agents, turns, metrics, ratings, participants, as far as known.
     """
 
     kind: str
@@ -72,6 +75,7 @@ class Item:
     why: str = ""
     report: Path | None = None
     record: RunRecord | None = None
+    counts: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -44,11 +44,6 @@ class Column:
     run: str = ""
     signature: str = ""
 
-    @property
-    def expression(self) -> str:
-        """Its values in SQL, where the units are `t` and what is live of them is `l`."""
-        return f'{"l" if self.live else "t"}."{self.sql}"'
-
     def as_json(self) -> dict[str, Any]:
         """Everything, for the index's own file."""
         return asdict(self)

@@ -11,6 +11,7 @@ from dialens.metrics import Scores
 from dialens.workbench._columns import FACT, FLAG, Column, column_name
 from dialens.workbench._conversations import collections_of
 from dialens.workbench._notebook import WHOLE, Notebook
+from dialens.workbench._queries import expression
 from dialens.workbench._rated import RatedQuality, ratings_of
 from dialens.workbench._view import column_of
 from dialens.workbench._workbench import Workbench
@@ -172,7 +173,7 @@ def read_dialog(
         (talk, start),
     )
     before = index.sql("select count(*) from turns where talk = ? and turn < ?", (talk, start))
-    ratings = ratings_of(bench.ratings, source=source, agent=agent, dialog=dialog)
+    ratings = ratings_of([bench.ratings()], source=source, agent=agent, dialog=dialog)
     marks = marks_of(bench.notebook, source, dialog, coder)
     said: dict[int, list[RatedQuality]] = {}
     for one in ratings:
@@ -212,8 +213,8 @@ def along(bench: Workbench, talk: int, name: str) -> list[tuple[int, float]]:
     if not column.numeric:
         raise DialensError(f"{column.label} has no numbers to draw.")
     asked = (
-        f"select t.turn, {column.expression} from turns t left join live_turn l on t.row = l.id "
-        f"where t.talk = ? and {column.expression} is not null order by t.turn"
+        f"select t.turn, {expression(column)} from turns t left join live_turn l on t.row = l.id "
+        f"where t.talk = ? and {expression(column)} is not null order by t.turn"
     )
     return [(int(turn), float(value)) for turn, value in bench.index.sql(asked, (talk,))]
 

@@ -9,7 +9,7 @@ import json
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,7 +20,16 @@ import polars as pl
 from dialens.base import DialensError, first_line
 from dialens.workbench._building import ABOUT, AGENTS, DIALOGS, RATED, TEXTS, TURNS
 from dialens.workbench._columns import Column, facts
-from dialens.workbench._live import Live
+from dialens.workbench._live import Live, load_live
+from dialens.workbench._queries import (
+    ID,
+    Query,
+    escaped,
+    expression,
+    page_of,
+    query_of,
+    table_of,
+)
 from dialens.workbench._text_search import Rows, Search, TextIndex
 from dialens.workbench._view import View, column_of
 
@@ -30,7 +39,11 @@ _THREADS = 2
 _CACHED = 24
 _BINS = 40
 _FILES: Final = {"turn": TURNS, "dialog": DIALOGS, "agent": AGENTS}
-_ID: Final = {"turn": "row", "dialog": "talk", "agent": "row"}
+_SHOWN: Final = {
+    "turn": "t.talk, t.source, t.agent, t.dialog, t.turn, t.role, t.speaker",
+    "dialog": "t.talk, t.source, t.agent, t.dialog, t.opening_text",
+    "agent": "t.source, t.system, t.agent",
+}
 
 
 @dataclass(frozen=True)
@@ -67,15 +80,6 @@ class Histogram:
     mean: float
 
 
-@dataclass(frozen=True)
-class _Query:
-    """The rows of a view: what follows `from`, values for its marks, and rows with the words."""
-
-    source: str
-    values: list[Any]
-    matches: Rows | None
-
-
 class Index:
     """The index in a folder; thread-safe."""
 
@@ -95,19 +99,13 @@ class Index:
         self._database.execute(f"set memory_limit = '{_MEMORY}'")
         self._database.execute("set enable_progress_bar = false")
         for level, name in _FILES.items():
-            path = str(folder / name).replace("'", "''")
+            path = escaped(str(folder / name))
             self._database.execute(f"create view {level}s as select * from read_parquet('{path}')")
-        self._empty_live()
+        for level in _FILES:
+            load_live(self._database, level, pl.DataFrame(), folder)
         self._cache: OrderedDict[object, Any] = OrderedDict()
         self._lock = threading.Lock()
         self._of_text = threading.Lock()
-
-    def _empty_live(self) -> None:
-        for level in ("turn", "dialog"):
-            self._database.execute(
-                f"create or replace table live_{level} (id bigint, flags varchar, coder varchar, "
-                "note varchar)"
-            )
 
     def columns(self, level: str) -> dict[str, Column]:
         """All columns of a level by name."""
@@ -128,45 +126,11 @@ class Index:
 
     def set_live(self, live: Live) -> None:
         """Take in what people, judges and coders said until now."""
-        for level, table in (("turn", live.turn), ("dialog", live.dialog)):
-            self._load_live(level, table)
+        for level, table in (("turn", live.turn), ("dialog", live.dialog), ("agent", live.agent)):
+            load_live(self._database, level, table, self.folder)
         self._live_columns = live.columns
         with self._lock:
             self._cache.clear()
-
-    def _load_live(self, level: str, table: pl.DataFrame) -> None:
-        """Number the units of a table, and add up what is known of each."""
-        path = self.folder / f"live-{level}-{threading.get_ident()}.parquet"
-        own = [c for c in table.columns if c not in ("source", "agent", "dialog", "turn")]
-        if not table.height:
-            self._empty_live_level(level, own)
-            return
-        table.write_parquet(path)
-        number = "d.first + l.turn" if level == "turn" else "d.talk"
-        sums = ", ".join(
-            f"any_value({_quoted(c)}) filter ({_quoted(c)} is not null) as {_quoted(c)}"
-            for c in own
-        )
-        try:
-            self._database.cursor().execute(
-                f"create or replace table live_{level} as "
-                f"select {number} as id, {sums} from read_parquet('{_escaped(path)}') l "
-                "join dialogs d on l.dialog = d.dialog "
-                "and (l.source is null or l.source = d.source) "
-                "and (l.agent is null or l.agent = d.agent) "
-                "group by 1 order by 1"
-            )
-        finally:
-            path.unlink(missing_ok=True)
-
-    def _empty_live_level(self, level: str, own: Sequence[str]) -> None:
-        named = ", ".join(
-            f"{_quoted(c)} {'varchar' if c in ('flags', 'coder', 'note') else 'double'}"
-            for c in dict.fromkeys(["flags", "coder", "note", *own])
-        )
-        self._database.cursor().execute(
-            f"create or replace table live_{level} (id bigint, {named})"
-        )
 
     def page(self, view: View, *, after: str | None = None, size: int = PAGE) -> TablePage:
         """Rows of a view, from where the last page ended.
@@ -185,8 +149,7 @@ class Index:
 
     def count(self, view: View) -> int:
         """How many rows a view has."""
-        bare = View(view.level, view.search, ranges=view.ranges, choices=view.choices,
-                    missing=view.missing)  # fmt: skip
+        bare = replace(view, sort="", descending=False, columns=())
         return int(self._cached(("count", bare.address()), lambda: self._count(bare)))
 
     def _count(self, view: View) -> int:
@@ -202,7 +165,6 @@ class Index:
         self, view: View, columns: Mapping[str, Column], after: str | None, most: int
     ) -> list[tuple[int, float | str | None]]:
         """Numbers of rows in the order of a view, each with what it is sorted by."""
-        key = _ID[view.level]
         from_value, from_number = _place(after)
         search = Search.parse(view.search)
         only_words = not (view.sort or view.ranges or view.choices or view.missing)
@@ -211,29 +173,15 @@ class Index:
                 found = self._texts.first(search.match, most, from_number)
             return [(row, None) for row in found]
         query = self._query(view, also=(view.sort,) if view.sort else ())
-        conditions, values = "", list(query.values)
-        if not view.sort:
-            if after is not None:
-                conditions, values = f" and t.{key} > ?", [*values, from_number]
-            asked = f"select t.{key}, null from {query.source}{conditions} order by t.{key}"
-        else:
-            column = column_of(view.sort, columns)
-            value = _expression(column)
-            way, past = ("desc", "<") if view.descending else ("asc", ">")
-            if after is not None and from_value is None:
-                conditions = f" and {value} is null and t.{key} > ?"
-                values.append(from_number)
-            elif after is not None:
-                conditions = (
-                    f" and ({value} {past} ? or ({value} = ? and t.{key} > ?) or {value} is null)"
-                )
-                values += [from_value, from_value, from_number]
-            asked = (
-                f"select t.{key}, {value} from {query.source}{conditions} "
-                f"order by {value} {way} nulls last, t.{key}"
-            )
-        asked += f" limit {most}"
-        return [(int(n), v) for n, v in self._ask(asked, _Query("", values, query.matches))]
+        column = column_of(view.sort, columns) if view.sort else None
+        asked = page_of(
+            query,
+            view,
+            column,
+            after=None if after is None else (from_value, from_number),
+            most=most,
+        )
+        return [(int(n), v) for n, v in self._ask(asked.source, asked)]
 
     def _rows(
         self, level: str, numbers: Sequence[int], columns: Sequence[Column]
@@ -241,15 +189,13 @@ class Index:
         """All that is shown of some rows, in the order asked for."""
         if not numbers:
             return []
-        key = _ID[level]
-        names = {"turn": "t.talk, t.source, t.agent, t.dialog, t.turn, t.role, t.speaker",
-                 "dialog": "t.talk, t.source, t.agent, t.dialog, t.opening_text",
-                 "agent": "t.source, t.system, t.agent"}[level]  # fmt: skip
-        values = "".join(f", {_expression(c)} as v{n}" for n, c in enumerate(columns))
+        key = ID[level]
+        values = "".join(f", {expression(c)} as v{n}" for n, c in enumerate(columns))
         marks = ", l.flags, l.note" if level != "agent" else ""
+        wanted = ",".join(str(int(number)) for number in numbers)
         asked = (
-            f"select t.{key} as id, {names}{marks}{values} from {self._table(level, live=True)} "
-            f"where t.{key} in ({','.join(str(int(n)) for n in numbers)})"
+            f"select t.{key} as id, {_SHOWN[level]}{marks}{values} "
+            f"from {table_of(level, live=True)} where t.{key} in ({wanted})"
         )
         cursor = self._database.cursor().execute(asked)
         heads = [entry[0] for entry in cursor.description or ()]
@@ -279,7 +225,7 @@ class Index:
         if not column.numeric:
             raise DialensError(f"{column.label} has no numbers, so there is nothing to brush.")
         query = self._query(view, also=(name,))
-        value = _expression(column)
+        value = expression(column)
         low, high, mean, there, all_rows = self._ask(
             f"select min({value}), max({value}), avg({value}), count({value}), count(*) "
             f"from {query.source}",
@@ -298,22 +244,45 @@ class Index:
             counts[max(0, place)] += number
         return Histogram(float(low), float(high), counts, int(all_rows - there), float(mean))
 
-    def choices(self, view: View, column: str, most: int = 100) -> list[tuple[str, int]]:
-        """The values of a column of names, with how many rows of a view have each."""
-        chosen = {name: kept for name, kept in view.choices.items() if name != column}
-        other = View(view.level, view.search, ranges=view.ranges, choices=chosen,
-                     missing=view.missing)  # fmt: skip
-        expression = _expression(column_of(column, self.columns(view.level)))
+    def choices(
+        self, view: View, names: Sequence[str], most: int = 100
+    ) -> dict[str, list[tuple[str, int]]]:
+        """The values of columns of names, with how many rows of a view have each, most first.
 
-        def asked() -> list[tuple[str, int]]:
-            query = self._query(other, also=(column,))
+        A choice among a column's own values does not count for that column.
+        """
+        free = [name for name in names if name not in view.choices]
+        made = self._choices(view, free, most)
+        for name in names:
+            if name not in free:
+                kept = {other: chosen for other, chosen in view.choices.items() if other != name}
+                made |= self._choices(replace(view, choices=kept), [name], most)
+        return made
+
+    def _choices(
+        self, view: View, names: Sequence[str], most: int
+    ) -> dict[str, list[tuple[str, int]]]:
+        if not names:
+            return {}
+        bare = replace(view, sort="", columns=())
+        columns = self.columns(view.level)
+        expressions = [expression(column_of(name, columns)) for name in names]
+
+        def asked() -> list[tuple[Any, ...]]:
+            query = self._query(bare, also=names)
+            sets = ", ".join(f"({one})" for one in expressions)
             return self._ask(
-                f"select {expression}, count(*) from {query.source} group by 1 "
-                f"order by 2 desc, 1 limit {int(most)}",
+                f"select grouping({', '.join(expressions)}), {', '.join(expressions)}, count(*) n "
+                f"from {query.source} group by grouping sets ({sets}) order by n desc",
                 query,
             )
 
-        made: list[tuple[str, int]] = self._cached(("choices", other.address(), column), asked)
+        rows = self._cached(("choices", bare.address(), tuple(names)), asked)
+        made: dict[str, list[tuple[str, int]]] = {}
+        for place, name in enumerate(names):
+            own = (1 << len(names)) - 1 - (1 << (len(names) - 1 - place))
+            found = [(row[1 + place], row[-1]) for row in rows if row[0] == own]
+            made[name] = sorted(found, key=lambda one: (-one[1], str(one[0])))[:most]
         return made
 
     def sql(self, asked: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
@@ -339,7 +308,7 @@ class Index:
             order = "t.talk"
             if view.sort:
                 # A dialogue comes where its best turn does; turns of a dialogue are neighbours.
-                value = _expression(column_of(view.sort, self.columns(view.level)))
+                value = expression(column_of(view.sort, self.columns(view.level)))
                 best = f"max({value}) desc" if view.descending else f"min({value}) asc"
                 order = f"{best} nulls last, t.talk"
             found = self._ask(
@@ -349,6 +318,22 @@ class Index:
 
         made: np.ndarray[Any, np.dtype[np.int64]] = self._cached(("talks", view.address()), asked)
         return made
+
+    def frame(self, view: View, columns: Sequence[str]) -> pl.DataFrame:
+        """The values of columns in all rows of a view, by `id`; of turns with their `talk`."""
+        known = self.columns(view.level)
+        query = self._query(view, also=columns)
+        values = [f"{expression(column_of(name, known))} as v{n}" for n, name in enumerate(columns)]
+        numbers = [f"t.{ID[view.level]} as id", *(["t.talk"] if view.level == "turn" else [])]
+        cursor = self._database.cursor()
+        if query.matches is not None:
+            cursor.register("matches", {"row": np.ascontiguousarray(query.matches)})
+        asked = f"select {', '.join([*numbers, *values])} from {query.source} order by id"
+        found = cursor.execute(asked, query.values).fetchnumpy()
+        named = {f"v{n}": name for n, name in enumerate(columns)}
+        return pl.DataFrame(
+            [_series(named.get(name, name), array) for name, array in found.items()]
+        )
 
     def texts(self, rows: Sequence[int]) -> dict[int, str]:
         """Texts of turns by their numbers."""
@@ -362,44 +347,11 @@ class Index:
         )
         return int(found[0][0]) if found else None
 
-    def _table(self, level: str, *, live: bool) -> str:
-        if level == "agent" or not live:
-            return f"{level}s t"
-        return f"{level}s t left join live_{level} l on t.{_ID[level]} = l.id"
-
-    def _query(self, view: View, also: Sequence[str] = ()) -> _Query:
-        """What follows `from` to get the rows of a view; ends in a condition."""
-        columns = self.columns(view.level)
-        used = [*(r.column for r in view.ranges), *view.missing, *also]
-        marked = any(name in view.choices for name in ("flag", "coder"))
-        live = marked or any(column_of(name, columns).live for name in used if name)
-        conditions, values = ["true"], []
-        for one in view.ranges:
-            column = column_of(one.column, columns)
-            if not column.numeric:
-                raise DialensError(f"{column.label} has no numbers to filter by.")
-            for end, sign in ((one.low, ">="), (one.high, "<=")):
-                if end is not None:
-                    conditions.append(f"{_expression(column)} {sign} ?")
-                    values.append(end)
-        for name in view.missing:
-            conditions.append(f"{_expression(column_of(name, columns))} is null")
-        for name, wanted in view.choices.items():
-            condition, own = _choice(view.level, name, wanted)
-            conditions.append(condition)
-            values += own
-        matches = None
+    def _query(self, view: View, also: Sequence[str] = ()) -> Query:
+        """The rows of a view; `also` names further columns that will be asked for."""
         search = Search.parse(view.search)
-        if search is not None:
-            if view.level == "agent":
-                raise DialensError("Texts are searched in turns or conversations. Choose those.")
-            matches = self._matching(search)
-            inner = "select row from matches"
-            if view.level == "dialog":
-                inner = f"select talk from turns where row in ({inner})"
-            conditions.append(f"t.{_ID[view.level]} in ({inner})")
-        source = f"{self._table(view.level, live=live)} where {' and '.join(conditions)}"
-        return _Query(source, values, matches)
+        matches = None if search is None else self._matching(search)
+        return query_of(view, self.columns(view.level), matches, also)
 
     def _matching(self, search: Search) -> Rows:
         """The rows whose texts match, by the index of words or by a scan."""
@@ -421,7 +373,7 @@ class Index:
                 "and references back are not known."
             ) from error
 
-    def _ask(self, asked: str, query: _Query) -> list[tuple[Any, ...]]:
+    def _ask(self, asked: str, query: Query) -> list[tuple[Any, ...]]:
         cursor = self._database.cursor()
         if query.matches is not None:
             cursor.register("matches", {"row": np.ascontiguousarray(query.matches)})
@@ -449,35 +401,14 @@ class Index:
         self._database.close()
 
 
+def _series(name: str, values: "np.ndarray[Any, Any]") -> pl.Series:
+    """A column as DuckDB gives it to NumPy; what is masked is missing."""
+    plain = isinstance(values, np.ma.MaskedArray) or values.dtype == object
+    return pl.Series(name, values.tolist() if plain else values)
+
+
 def _rank(column: Column) -> tuple[int, str]:
     return (column.headline if column.headline is not None else 10**6, column.name)
-
-
-def _expression(column: Column) -> str:
-    return column.expression
-
-
-def _choice(level: str, name: str, wanted: Sequence[str]) -> tuple[str, list[Any]]:
-    marks = ",".join("?" * len(wanted))
-    if name in ("flag", "coder"):
-        column = "flags" if name == "flag" else "coder"
-        if level == "agent":
-            raise DialensError("Flags are on turns and conversations. Choose those.")
-        if "any" in wanted:
-            return (f"l.{column} is not null", [])
-        return (f"list_has_any(string_split(l.{column}, ','), [{marks}])", list(wanted))
-    known = {column.name for column in facts(level)}
-    if name not in known:
-        raise DialensError(f"Rows of this table have no {name} to filter by.")
-    return (f"t.{_quoted(name)} in ({marks})", list(wanted))
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
-
-
-def _escaped(path: Path) -> str:
-    return str(path).replace("'", "''")
 
 
 def _cursor(number: int, value: float | str | None) -> str:

@@ -1,15 +1,21 @@
 """Columns that change while a page is open: what people and judges said, flags and notes."""
 
+import secrets
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
+import duckdb
 import polars as pl
 
 from dialens.corpus import kind_of_rater
 from dialens.workbench._columns import FLAG, JUDGE, PEOPLE, Column
+from dialens.workbench._corrected import Corrected
 from dialens.workbench._notebook import WHOLE, Code
+from dialens.workbench._queries import escaped, quoted
 
 KEYS = ("source", "agent", "dialog", "turn")
+_MARKS = ("flags", "coder", "note")
 _KINDS = {"human": PEOPLE, "llm": JUDGE, "simulated": "simulated"}
 _WORDS = {PEOPLE: "people", JUDGE: "judge", "simulated": "simulated raters"}
 _GROUPS = {PEOPLE: "What people said", JUDGE: "What judges said", "simulated": "Simulated raters"}
@@ -23,16 +29,22 @@ class Live:
         turn: A row a turn that has any of it, by `source`, `agent`, `dialog`, `turn`; a null in
             `source` or `agent` fits any.
         dialog: A row a dialogue, likewise.
+        agent: A row an agent, by `source` and `agent`.
         columns: By level.
     """
 
     turn: pl.DataFrame
     dialog: pl.DataFrame
+    agent: pl.DataFrame
     columns: dict[str, tuple[Column, ...]]
 
 
 def live_of(
-    ratings: Sequence[pl.DataFrame], flags: pl.DataFrame, notes: pl.DataFrame, codes: Iterable[Code]
+    ratings: Sequence[pl.DataFrame],
+    flags: pl.DataFrame,
+    notes: pl.DataFrame,
+    codes: Iterable[Code],
+    corrected: Corrected | None = None,
 ) -> Live:
     """What was said and written until now.
 
@@ -41,6 +53,7 @@ def live_of(
         flags: As the notebook gives them.
         notes: As the notebook gives them.
         codes: The code book.
+        corrected: What analyses of studies say of agents.
     """
     means, columns = _rated(ratings)
     tables: dict[str, pl.DataFrame] = {}
@@ -50,7 +63,46 @@ def live_of(
         renamed = {column.name: column.sql for column in own}
         tables[level] = _joined(means[level].rename(renamed), _marks(flags, notes, level))
         of_level[level] = (*own, *_flag_columns(codes))
-    return Live(tables["turn"], tables["dialog"], of_level)
+    agents = means["agent"].rename({column.name: column.sql for column in columns})
+    analysed = corrected or Corrected.none()
+    of_level["agent"] = (*columns, *analysed.columns)
+    tables["agent"] = pl.concat([agents, analysed.agents], how="diagonal")
+    return Live(tables["turn"], tables["dialog"], tables["agent"], of_level)
+
+
+def load_live(
+    database: duckdb.DuckDBPyConnection, level: str, table: pl.DataFrame, folder: Path
+) -> None:
+    """Make the table `live_turn`, `live_dialog` or `live_agent` anew: what is known, by number.
+
+    Args:
+        database: With the tables `dialogs` and `agents`.
+        level: `turn`, `dialog` or `agent`.
+        table: As `Live` has it.
+        folder: For a file that is deleted again.
+    """
+    own = [name for name in table.columns if name not in KEYS]
+    names = dict.fromkeys([*_MARKS, *own])
+    cursor, target = database.cursor(), f"create or replace table live_{level}"
+    if not table.height:
+        kinds = ", ".join(f"{quoted(n)} {'varchar' if n in _MARKS else 'double'}" for n in names)
+        cursor.execute(f"{target} (id bigint, {kinds})")
+        return
+    number = {"turn": "d.first + l.turn", "dialog": "d.talk", "agent": "d.row"}[level]
+    units = "agents d on" if level == "agent" else "dialogs d on l.dialog = d.dialog and"
+    inside = " l.turn between 0 and d.turns - 1 and" if level == "turn" else ""
+    known = ", ".join(f"first({n}) filter ({n} is not null) {n}" for n in map(quoted, own))
+    path = folder / f"live-{level}-{secrets.token_hex(8)}.parquet"
+    table.write_parquet(path)
+    try:
+        cursor.execute(
+            f"{target} as select {number} as id, {known} "
+            f"from read_parquet('{escaped(str(path))}') l join {units}{inside} "
+            "(l.source is null or l.source = d.source) "
+            "and (l.agent is null or l.agent = d.agent) group by 1 order by 1"
+        )
+    finally:
+        path.unlink(missing_ok=True)
 
 
 def _flag_columns(codes: Iterable[Code]) -> tuple[Column, ...]:
@@ -66,7 +118,7 @@ def _rated(tables: Sequence[pl.DataFrame]) -> tuple[dict[str, pl.DataFrame], lis
     empty = pl.DataFrame(schema={**dict.fromkeys(KEYS[:3], pl.String), "turn": pl.Int32})
     used = [table for table in tables if table.height]
     if not used:
-        return {"turn": empty, "dialog": empty}, []
+        return {"turn": empty, "dialog": empty, "agent": empty.select(KEYS[:2])}, []
     every = pl.concat(
         [
             table.with_columns(
@@ -109,9 +161,9 @@ def _rated(tables: Sequence[pl.DataFrame]) -> tuple[dict[str, pl.DataFrame], lis
         for place, (name, kind, who, quality) in enumerate(names.rows())
     ]
     means = {}
-    for level in ("turn", "dialog"):
-        own = every.filter(level=level)
-        keys = list(KEYS) if level == "turn" else list(KEYS[:3])
+    for level, length in (("turn", 4), ("dialog", 3), ("agent", 2)):
+        own = every.filter(level=level) if level != "agent" else every
+        keys = list(KEYS[:length])
         means[level] = (
             own.group_by(*keys, "name")
             .agg(pl.col("value").mean())

@@ -7,6 +7,7 @@ from dialens.base import DialensError, did_you_mean
 from dialens.workbench._columns import FACT, FLAG, Column
 from dialens.workbench._dialogue import Dialog, read_dialog
 from dialens.workbench._index import Index
+from dialens.workbench._queries import expression
 from dialens.workbench._workbench import Workbench
 
 MOST_AGENTS = 4
@@ -176,14 +177,14 @@ def openings(
     shared, alone, unopened = _counts(index, agents)
     if level == "turn":
         measured = (
-            f"select d.opening, t.turn, d.place, avg({column.expression}) as v "
+            f"select d.opening, t.turn, d.place, avg({expression(column)}) as v "
             "from turns t join d on t.talk = d.talk left join live_turn l on t.row = l.id "
-            f"where {column.expression} is not null group by 1, 2, 3"
+            f"where {expression(column)} is not null group by 1, 2, 3"
         )
         needed = "count(v) > 1"
     else:
         measured = (
-            f"select t.opening, null::int as turn, d.place, avg({column.expression}) as v "
+            f"select t.opening, null::int as turn, d.place, avg({expression(column)}) as v "
             "from dialogs t join d on t.talk = d.talk left join live_dialog l on t.talk = l.id "
             "group by 1, 2, 3"
         )

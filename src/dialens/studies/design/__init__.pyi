@@ -20,6 +20,7 @@ from ._items import (
     ItemEntry,
     Items,
     MediaEntry,
+    Origin,
     Section,
     UtteranceEntry,
 )
@@ -72,6 +73,7 @@ __all__ = [
     "LinkRecruiter",
     "MTurkRecruiter",
     "MediaEntry",
+    "Origin",
     "Pace",
     "PersonalRecruiter",
     "ProlificRecruiter",

@@ -8,6 +8,7 @@ from ._forget import Forgotten
 from ._frames import ANSWERS, EXCHANGES
 from ._histories import History, ScreenVisit, histories
 from ._logins import EndedLogins
+from ._looking import look_into
 from ._messages import AgentFailure, AgentReply, Lease, ParticipantMessage
 from ._operating import OperationStore
 from ._partial import lost_by_agent, partial_sentences
@@ -112,6 +113,7 @@ __all__ = [
     "check_belongs",
     "histories",
     "last_failures",
+    "look_into",
     "lost_by_agent",
     "no_place",
     "pace_sentences",

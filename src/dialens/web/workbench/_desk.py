@@ -3,6 +3,7 @@
 import getpass
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -65,7 +66,7 @@ class Desk:
             lstrip_blocks=True,
         )
         self._environment.globals |= {"asset": asset_url, "address": address}
-        self._environment.filters |= {"number": number}
+        self._environment.filters |= {"moment": moment, "number": number}
 
     def add_places(self, paths: Iterable[str]) -> None:
         """Show pages in the navigation that have routes now."""
@@ -131,6 +132,18 @@ def address(path: str, **query: object) -> str:
     """
     shown = {name: str(value) for name, value in query.items() if value is not None}
     return quote(path) + (f"?{urlencode(shown)}" if shown else "")
+
+
+def moment(when: datetime) -> str:
+    """A time as people read it.
+
+    Examples:
+        >>> from datetime import UTC
+        >>> moment(datetime(2026, 11, 6, 9, 5, tzinfo=UTC))
+        '6 November 2026, 09:05 UTC'
+    """
+    when = when.astimezone(UTC)
+    return f"{when.day} {when:%B %Y, %H:%M} UTC"
 
 
 @cache

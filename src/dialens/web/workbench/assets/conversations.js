@@ -1,0 +1,116 @@
+// The table of conversations: further rows as one scrolls, rows by key, a range by brushing.
+import { keys } from "./keys.js";
+
+const body = document.querySelector("[data-rows]");
+const button = document.querySelector("[data-load]");
+const status = document.querySelector("[data-status]");
+let loading = false;
+
+async function more() {
+  const next = body?.querySelector("[data-more]");
+  if (!next || loading) return;
+  loading = true;
+  try {
+    const answer = await fetch(next.dataset.more, { headers: { accept: "text/html" } });
+    if (!answer.ok) throw new Error(`${answer.status}`);
+    next.insertAdjacentHTML("afterend", await answer.text());
+    next.remove();
+    const total = body.closest("table").getAttribute("aria-rowcount") - 1;
+    status.textContent = `${rows().length.toLocaleString("en")} of ${total.toLocaleString("en")} shown`;
+  } catch (error) {
+    status.textContent = `No more rows could be loaded (${error.message}). Is the workbench still running?`;
+  }
+  loading = false;
+  button.hidden = !body.querySelector("[data-more]");
+}
+
+function rows() {
+  return [...(body?.querySelectorAll("[data-row]") ?? [])];
+}
+
+/** Go some rows on from the one with the focus. */
+async function step(by) {
+  const all = rows();
+  const at = all.findIndex((row) => row.contains(document.activeElement));
+  const to = at < 0 ? 0 : at + by;
+  if (to >= all.length) await more();
+  const row = rows()[Math.max(0, to)];
+  row?.querySelector("[data-open]").focus();
+  row?.scrollIntoView({ block: "nearest" });
+}
+
+if (button) {
+  button.hidden = false;
+  button.addEventListener("click", more);
+  new IntersectionObserver((seen) => seen.some((one) => one.isIntersecting) && more(), { rootMargin: "400px" }).observe(button);
+}
+
+keys({
+  j: ["Next row", () => step(1)],
+  k: ["Previous row", () => step(-1)],
+  Enter: ["Open the row", () => document.activeElement.closest("[data-row]")?.querySelector("[data-open]").click()],
+  "/": ["Search in texts", () => document.querySelector("#q").focus()],
+});
+
+// The distribution of another column needs no button.
+const look = document.querySelector("[data-look]");
+if (look) {
+  look.querySelector("button").hidden = true;
+  look.querySelector("select").addEventListener("change", () => look.submit());
+}
+
+// Only the columns that are on, as one parameter: addresses stay short.
+document.querySelector("[data-columns]")?.addEventListener("formdata", (event) => {
+  const chosen = event.formData.getAll("col");
+  event.formData.set("col", chosen.join(","));
+});
+
+// Only one menu is open, and Escape closes it.
+const menus = [...document.querySelectorAll(".drop")];
+for (const menu of menus) {
+  menu.addEventListener("toggle", () => menu.open && menus.forEach((other) => { if (other !== menu) other.open = false; }));
+  menu.addEventListener("keydown", (event) => {
+    if (event.key === "Escape") { menu.open = false; menu.querySelector("summary").focus(); }
+  });
+}
+document.addEventListener("click", (event) => menus.forEach((menu) => { if (!menu.contains(event.target)) menu.open = false; }));
+
+// A range by dragging over the histogram.
+const chart = document.querySelector("[data-brush]");
+if (chart) {
+  const ends = document.querySelector("[data-ends]");
+  const [low, high] = [Number(chart.dataset.low), Number(chart.dataset.high)];
+  const chosen = document.createElement("div");
+  let from = null;
+  const share = (event) => {
+    const box = chart.getBoundingClientRect();
+    return Math.min(1, Math.max(0, (event.clientX - box.left) / box.width));
+  };
+  const draw = (to) => {
+    const box = chart.getBoundingClientRect();
+    chosen.className = "chosen";
+    chosen.style.left = `${Math.min(from, to) * box.width}px`;
+    chosen.style.width = `${Math.abs(to - from) * box.width}px`;
+  };
+  chart.addEventListener("pointerdown", (event) => {
+    if (event.button) return;
+    from = share(event);
+    chart.append(chosen);
+    chart.setPointerCapture(event.pointerId);
+    draw(from);
+  });
+  chart.addEventListener("pointermove", (event) => { if (from !== null) draw(share(event)); });
+  chart.addEventListener("pointercancel", () => { from = null; chosen.remove(); });
+  chart.addEventListener("pointerup", (event) => {
+    if (from === null) return;
+    const to = share(event);
+    const [first, last] = [Math.min(from, to), Math.max(from, to)];
+    from = null;
+    if (last - first < 0.005) { chosen.remove(); return; }
+    const value = (part) => Number((low + part * (high - low)).toPrecision(4));
+    ends.elements.low.value = first ? value(first) : "";
+    ends.elements.high.value = last < 1 ? value(last) : "";
+    if (ends.elements.low.value || ends.elements.high.value) ends.submit();
+    else chosen.remove();
+  });
+}
