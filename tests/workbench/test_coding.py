@@ -8,7 +8,7 @@ import pytest
 
 from dialens.statistics import load_ratings
 from dialens.workbench import Code, Index, Notebook, Unit, code_counts, coded_ratings
-from tests.workbench.folders import built, corpus_folder
+from tests.workbench.by_hand import built, corpus_folder
 
 
 @pytest.fixture

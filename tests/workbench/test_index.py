@@ -1,4 +1,4 @@
-"""The index: every number is one written down by hand in `folders`."""
+"""The index: every number is one written down by hand in `by_hand`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from dialens.base import DialensError
 from dialens.workbench import Index, Notebook, Range, Unit, View, collections_of, live_of
 from dialens.workbench._building import build_index
-from tests.workbench.folders import built, catalogue, corpus_folder, score_folder, scores_item
+from tests.workbench.by_hand import built, catalogue, corpus_folder, score_folder, scores_item
 
 
 @pytest.fixture(scope="module")
