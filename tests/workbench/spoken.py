@@ -27,7 +27,7 @@ def talks() -> list[Dialogue]:
         Rating(rater="r1", quality="warmth", value=4.0, turn=1),
         Rating(rater="r2", quality="warmth", value=5.0, turn=1),
         Rating(rater=EVIL, rater_kind="llm", quality="warmth", value=2.0, turn=1),
-        Rating(rater="r1", quality="quality", value=3.0),
+        Rating(rater="r1", quality="quality", value=3.0, level="dialog"),
     ]
     sorry = "I am so sorry, that is sad. What happened?"
     return [

@@ -149,9 +149,8 @@ def measures(index: Index, level: str) -> tuple[Column, ...]:
 
 def usual_measure(index: Index, level: str) -> str:
     """The column to begin with: the first that is shown first, else the length."""
-    usual = set(index.usual(level))
     named = [column.name for column in measures(index, level)]
-    return next((name for name in named if name in usual), named[0])
+    return next((name for name in index.usual(level) if name in named), named[0])
 
 
 def openings(
