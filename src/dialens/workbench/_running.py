@@ -155,9 +155,10 @@ class Runs:
             return run
 
     def _follow(self, run: StartedRun, process: "subprocess.Popen[str]") -> None:
-        for line in process.stdout or ():
-            run.hear(line.rstrip())
-        run.end(process.wait())
+        with process:  # closes its pipe, and waits
+            for line in process.stdout or ():
+                run.hear(line.rstrip())
+        run.end(process.returncode)
         self._ended()
 
     def stop(self, number: int) -> None:

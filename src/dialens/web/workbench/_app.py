@@ -16,12 +16,28 @@ from dialens.base import DialensError, first_line, listed, printable
 from dialens.web._guard import Guard, security_headers
 from dialens.web._loopback import Key, foreign
 from dialens.web._study_app import not_refused
-from dialens.web.workbench import _conversations, _overview, _runs
+from dialens.web.workbench import (
+    _conversations,
+    _dialogue,
+    _flagging,
+    _flags,
+    _overview,
+    _runs,
+    _side_by_side,
+)
 from dialens.web.workbench._desk import Desk, add_assets
 from dialens.web.workbench._middleware import Faults, Keyed
 from dialens.workbench import Workbench
 
-ROUTERS = (_overview.routes, _conversations.routes, _runs.routes)
+ROUTERS = (
+    _overview.routes,
+    _conversations.routes,
+    _dialogue.routes,
+    _side_by_side.routes,
+    _flagging.routes,
+    _flags.routes,
+    _runs.routes,
+)
 """Functions that make a page's routes of the desk, one a module."""
 
 _MOST_BYTES = 8 * 1_048_576
