@@ -192,13 +192,10 @@ def test_the_overview_says_what_is_there_and_what_is_stale(
 
 
 def test_the_overview_follows_the_folder(
-    app: WorkbenchApp, owner: TestClient, project: Path, monkeypatch: pytest.MonkeyPatch
+    app: WorkbenchApp, owner: TestClient, project: Path
 ) -> None:
-    from dialens.web.workbench import _overview
-
     assert "Nothing is stale." in owner.get("/").text
     write_chats(project / "chats.jsonl", more=1)
-    monkeypatch.setattr(_overview, "_LOOK_AGAIN_S", 0.0)
     assert "5 items are stale." in owner.get("/").text
 
 

@@ -16,7 +16,17 @@ from dialens.base import DialensError, first_line, listed, printable
 from dialens.web._guard import Guard, security_headers
 from dialens.web._loopback import Key, foreign
 from dialens.web._study_app import not_refused
-from dialens.web.workbench import _comparisons, _conversations, _metrics, _overview
+from dialens.web.workbench import (
+    _comparisons,
+    _conversations,
+    _dialogue,
+    _flagging,
+    _flags,
+    _metrics,
+    _overview,
+    _runs,
+    _side_by_side,
+)
 from dialens.web.workbench._desk import Desk, add_assets
 from dialens.web.workbench._middleware import Faults, Keyed
 from dialens.workbench import Workbench
@@ -26,6 +36,11 @@ ROUTERS = (
     _conversations.routes,
     _comparisons.routes,
     _metrics.routes,
+    _dialogue.routes,
+    _side_by_side.routes,
+    _flagging.routes,
+    _flags.routes,
+    _runs.routes,
 )
 """Functions that make a page's routes of the desk, one a module."""
 
