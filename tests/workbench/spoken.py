@@ -1,4 +1,4 @@
-"""A folder of conversations to read: known texts, ratings of people and judges, names that attack."""
+"""A folder of conversations to read: known texts, people's and judges' ratings, evil names."""
 
 from __future__ import annotations
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import polars as pl
 import pytest
 
 from dialens.base import DialensError
+from dialens.corpus import RATINGS
 from dialens.workbench import (
     WHOLE,
     Code,
@@ -98,10 +100,10 @@ def test_ratings_beside_the_turn(bench: Workbench) -> None:
 
 def test_ratings_of_an_unknown_source_fit_any_and_of_another_none() -> None:
     def rated(**more: object) -> pl.DataFrame:
-        row = {"study": None, "rater": "a", "rater_kind": None, "level": "turn", "agent": None,
-               "dialog": "d", "turn": 1, "quality": "q", "value": 1.0, "source": None} | more  # fmt: skip
-        return pl.DataFrame([row], schema_overrides={"study": pl.String, "agent": pl.String,
-            "source": pl.String, "rater_kind": pl.String, "turn": pl.Int32, "value": pl.Float64})  # fmt: skip
+        row = RATINGS.to_frame().clear(1).row(0, named=True)
+        row |= {"rater": "a", "level": "turn", "dialog": "d", "turn": 1, "quality": "q"}
+        row |= {"value": 1.0, "source": None} | more
+        return pl.DataFrame([row], schema={**RATINGS, "source": pl.String})
 
     def n(*tables: pl.DataFrame) -> int:
         found = ratings_of(tables, source="s", agent="g", dialog="d")
@@ -162,8 +164,9 @@ def test_conversations_come_in_the_order_of_the_view(bench: Workbench, view: Vie
 
 
 def test_a_converted_corpus_is_read_as_what_it_is(tmp_path: Path) -> None:
-    line = '{"id": "%s", "messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Yes."}]}\n'
-    (tmp_path / "chats.jsonl").write_text(line % "a" + line % "b")
+    said = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Yes."}]
+    lines = [json.dumps({"id": name, "messages": said}) for name in "ab"]
+    (tmp_path / "chats.jsonl").write_text("\n".join(lines))
     dialens(tmp_path, "convert", "chats.jsonl", "corpus")
     (tmp_path / "chats.jsonl").unlink()
     dialens(tmp_path, "score", "corpus", "-o", "out", "--models", "none", "--no-cache",

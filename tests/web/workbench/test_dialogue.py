@@ -105,7 +105,9 @@ def test_what_is_not_there_is_said(ann: TestClient) -> None:
     wrong = ann.get("/dialogue", params={"dialog": "exam-calm", "metric": "no"})
     assert wrong.status_code == 422
     assert "There is no column no" in wrong.text
-    assert ann.get("/dialogue", params={"dialog": "exam-calm", "from": "range=x"}).status_code == 422
+    assert (
+        ann.get("/dialogue", params={"dialog": "exam-calm", "from": "range=x"}).status_code == 422
+    )
     assert ann.get("/dialogue").status_code == 400
 
 
@@ -188,7 +190,7 @@ def test_two_people_flag_the_same_turn_at_once(app: WorkbenchApp, bench: Workben
         ] + [client.post("/api/note", json=unit() | {"note": "mine"}).status_code]
 
     with ThreadPoolExecutor(4) as pool:
-        assert set(sum(pool.map(press, people), [])) == {200}
+        assert {status for found in pool.map(press, people) for status in found} == {200}
     assert sorted(flags(bench)) == [
         ("exam-calm", 1, code, f"coder-{n}") for code in (1, 2, 3) for n in range(4)
     ]
