@@ -138,6 +138,16 @@ def _sharing(index: Index, every: Sequence[Contender]) -> tuple[Contender, ...]:
     return tuple(one for one in every if (one.source, one.system, one.agent) in best)
 
 
+def given(index: Index, opening: int) -> tuple[Contender, ...]:
+    """The agents that were given an opening, in the order of all."""
+    rows = index.sql(
+        "select distinct source, system, agent from dialogs where opening = cast(? as ubigint)",
+        (str(opening),),
+    )
+    known = {(source, system, agent or "") for source, system, agent in rows}
+    return tuple(one for one in contenders(index) if (one.source, one.system, one.agent) in known)
+
+
 def measures(index: Index, level: str) -> tuple[Column, ...]:
     """The columns of numbers that agents can be held against each other by."""
     return tuple(

@@ -291,3 +291,12 @@ def test_what_cannot_be_compared_is_said(ann: TestClient) -> None:
     assert "3 openings were given to only one of them" in shown
     assert "1 conversation is begun by the agent itself" in shown
     assert "Choose another agent to hold calm against" in page(ann, "/side-by-side", agent="calm")
+
+
+def test_from_a_conversation_to_its_opening(ann: TestClient) -> None:
+    shown = page(ann, dialog="cat-curt")
+    found = re.search(r'href="(/side-by-side\?opening=\d+)">Beside 1 other agent', shown)
+    assert found is not None
+    assert "calm and curt answer the same opening" in ann.get(found[1]).text
+    for alone in ("begins", "long"):
+        assert "/side-by-side?opening" not in page(ann, dialog=alone)
