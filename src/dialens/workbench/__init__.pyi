@@ -19,6 +19,7 @@ from ._index import Histogram, Index, TablePage
 from ._live import Live, live_of
 from ._notebook import NOTEBOOK, WHOLE, Code, Notebook, SavedView, Unit
 from ._rated import RatedQuality, Rating, ratings_of
+from ._running import COMMANDS, Runs, StartedRun
 from ._side_by_side import (
     MOST_AGENTS,
     Contender,
@@ -40,6 +41,7 @@ from ._words import KIND_WORDS, sentence
 from ._workbench import Workbench
 
 __all__ = [
+    "COMMANDS",
     "KINDS",
     "KIND_WORDS",
     "MOST_AGENTS",
@@ -63,12 +65,14 @@ __all__ = [
     "Range",
     "RatedQuality",
     "Rating",
+    "Runs",
     "SavedView",
     "Score",
     "Search",
     "Side",
     "Source",
     "SpokenTurn",
+    "StartedRun",
     "TablePage",
     "Unit",
     "View",

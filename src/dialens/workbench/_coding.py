@@ -6,6 +6,7 @@ a value for every code, 1 or 0. Conversations that a coder left without any mark
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import polars as pl
 
@@ -136,7 +137,7 @@ def code_counts(index: Index, notebook: Notebook) -> list[CodeCount]:
     return made
 
 
-def _agreement(ratings: pl.DataFrame) -> dict[str, dict[str, object]]:
+def _agreement(ratings: pl.DataFrame) -> dict[str, dict[str, Any]]:
     """Alpha by code, over the turns that two coders or more looked at."""
     unit = ["source", "dialog", "turn", "quality"]
     shared = ratings.filter(pl.col("rater").n_unique().over(unit) > 1)

@@ -70,17 +70,20 @@ class Link:
         input: What the record says.
         path: Where it lies now; None if it is not found.
         draft: The item that it is, if it is one.
+        name: Of that item.
     """
 
     input: Input
     path: Path | None
-    draft: Draft | None
+    draft: Draft | None = None
+    name: str | None = None
 
-    def source(self, name: str | None) -> Source:
+    @property
+    def source(self) -> Source:
         """As the catalogue holds it."""
         hashes = self.input.hashes
         first = hashes.get(SELF) or hashes.get("turns.parquet") or next(iter(hashes.values()), None)
-        return Source(self.path or Path(self.input.place), first, name)
+        return Source(self.path or Path(self.input.place), first, self.name)
 
     @property
     def changed(self) -> str | None:
@@ -118,7 +121,7 @@ def remake(draft: Draft, links: Sequence[Link]) -> str | None:
     inputs = [
         shown_path(link.path) if link.path is not None else link.input.place
         for link in links
-        if not link.input.word.startswith("the judges")
+        if not link.input.option
     ]
     if draft.record is not None:
         return command_line(draft.record, inputs, draft.path)
@@ -129,13 +132,13 @@ def remake(draft: Draft, links: Sequence[Link]) -> str | None:
     return None
 
 
-def standing(draft: Draft, links: Sequence[Link], states: Mapping[Path, str]) -> tuple[str, str]:
+def standing(draft: Draft, links: Sequence[Link], states: Mapping[str, str]) -> tuple[str, str]:
     """The state of an item, and the reason for it in words.
 
     Args:
         draft: The item.
         links: What it was made from.
-        states: Of the items that it was made from, by path.
+        states: Of the items that it was made from, by name.
     """
     if draft.damage:
         return DAMAGED, draft.damage
@@ -143,7 +146,7 @@ def standing(draft: Draft, links: Sequence[Link], states: Mapping[Path, str]) ->
     for link in links:
         if link.path is None:
             continue
-        what = shown_path(link.path)
+        what = link.name or shown_path(link.path)
         if link.changed:
             part = "" if link.path.is_file() else f" ({link.changed})"
             return STALE, f"{what}{part} is another now than when this was made. Make it again."
@@ -151,14 +154,11 @@ def standing(draft: Draft, links: Sequence[Link], states: Mapping[Path, str]) ->
             how = "got answers" if link.draft and link.draft.kind == "study" else "was made anew"
             return STALE, f"{what} {how} after this was made. Make it again."
     for link in links:
-        if link.draft is None or states.get(link.draft.path) not in (STALE, DAMAGED):
-            continue
-        wrong = f"{shown_path(link.draft.path)}, from which this was made, is"
-        return (
-            STALE,
-            f"{wrong} {states[link.draft.path]} itself. See to that first, then make this again.",
-        )
-    gone = [link for link in links if link.path is None and not link.input.by_name]
+        state = states.get(link.name) if link.name is not None else None
+        if state in (STALE, DAMAGED):
+            wrong = f"{link.name}, from which this was made, is {state} itself."
+            return STALE, f"{wrong} See to that first, then make this again."
+    gone = [link for link in links if link.path is None]
     if gone:
         place = gone[0].input.place
         why = "cannot be looked at again" if is_address(place) else "is not found any more"

@@ -25,6 +25,7 @@ from dialens.workbench._finding import find
 from dialens.workbench._index import Index
 from dialens.workbench._live import live_of
 from dialens.workbench._notebook import Notebook
+from dialens.workbench._running import Runs
 from dialens.workbench._studied import SAID, Studied
 
 Report = Callable[[str], None]
@@ -50,6 +51,7 @@ class Workbench:
         said: Ratings of people and judges in the folder's studies, in the columns of `RATINGS` and
             `source`; those of the corpora themselves are the index's.
         studied: Reads them.
+        runs: Commands that were started from its pages.
         trouble: Why the folder, which has changed, cannot be shown as it is now; empty if it can.
     """
 
@@ -63,11 +65,16 @@ class Workbench:
     studied: Studied = field(default_factory=Studied)
     _analyses: Analyses = field(default_factory=Analyses)
     _seen: tuple[object, ...] = ()
+    runs: Runs = field(init=False)
     trouble: str = ""
     _last: Index | None = None
     _looked: float = field(default_factory=time.monotonic)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _refreshing: threading.Lock = field(default_factory=threading.Lock)
+
+    def __post_init__(self) -> None:
+        """Make what belongs to one open folder."""
+        self.runs = Runs(self.folder, self.look)
 
     @classmethod
     def open(cls, folder: Path, *, report: Report | None = None, cache: Path | None = None) -> Self:
@@ -163,7 +170,8 @@ class Workbench:
         return pl.concat([own, *self.said])
 
     def close(self) -> None:
-        """Close all files."""
+        """Stop what was started, and close all files."""
+        self.runs.close()
         with self._refreshing, self._lock:
             if self._last is not None:
                 self._last.close()

@@ -57,7 +57,9 @@ def test_two_workbenches_do_not_know_each_others_token(
     assert client.get("/").status_code == 401
 
 
-@pytest.mark.parametrize("host", ["example.org", "example.org:8123", "127.0.0.1.example.org:80", ""])
+@pytest.mark.parametrize(
+    "host", ["example.org", "example.org:8123", "127.0.0.1.example.org:80", ""]
+)
 def test_a_foreign_name_for_this_machine_is_refused(owner: TestClient, host: str) -> None:
     assert owner.get("/", headers={"host": host}).status_code == 421
 
@@ -190,13 +192,10 @@ def test_the_overview_says_what_is_there_and_what_is_stale(
 
 
 def test_the_overview_follows_the_folder(
-    app: WorkbenchApp, owner: TestClient, project: Path, monkeypatch: pytest.MonkeyPatch
+    app: WorkbenchApp, owner: TestClient, project: Path
 ) -> None:
-    from dialens.web.workbench import _overview
-
     assert "Nothing is stale." in owner.get("/").text
     write_chats(project / "chats.jsonl", more=1)
-    monkeypatch.setattr(_overview, "_LOOK_AGAIN_S", 0.0)
     assert "5 items are stale." in owner.get("/").text
 
 
@@ -249,7 +248,9 @@ def test_pages_change_no_file(owner: TestClient, project: Path) -> None:
     before = print_of(project)
     for path in PATHS:
         owner.get(path)
-    after = {name: seen for name, seen in print_of(project).items() if "workbench.sqlite" not in name}
+    after = {
+        name: seen for name, seen in print_of(project).items() if "workbench.sqlite" not in name
+    }
     assert {name for name in before if before[name] != after.get(name)} <= {"."}
 
 

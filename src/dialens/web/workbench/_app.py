@@ -20,7 +20,9 @@ from dialens.web.workbench import (
     _conversations,
     _dialogue,
     _flagging,
+    _flags,
     _overview,
+    _runs,
     _side_by_side,
 )
 from dialens.web.workbench._desk import Desk, add_assets
@@ -33,6 +35,8 @@ ROUTERS = (
     _dialogue.routes,
     _side_by_side.routes,
     _flagging.routes,
+    _flags.routes,
+    _runs.routes,
 )
 """Functions that make a page's routes of the desk, one a module."""
 
