@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
 import polars as pl
 import pytest
 
@@ -22,11 +21,13 @@ from dialens.workbench import (
     along,
     find_talk,
     marks_of,
+    neighbours,
     ratings_of,
     read_dialog,
     runs_of,
     scores_of,
 )
+from dialens.workbench._stepping import talks_of
 from tests.workbench.folders import dialens
 from tests.workbench.spoken import EVIL, EVIL_NAME, LONG, make_spoken
 
@@ -160,7 +161,12 @@ def test_values_along_the_turns(bench: Workbench) -> None:
 def test_conversations_come_in_the_order_of_the_view(bench: Workbench, view: View) -> None:
     rows = bench.index.rows(view.level, bench.index.numbers(view), [])
     first = list(dict.fromkeys(row["talk"] for row in rows))
-    np.testing.assert_array_equal(bench.index.talks(view), first)
+    assert talks_of(bench.index, view).to_list() == first
+    for place, talk in enumerate(first):
+        near = neighbours(bench.index, view, talk)
+        assert (near.place, near.total) == (place + 1, len(first))
+        assert near.before == (first[place - 1] if place else None)
+        assert near.after == (first[place + 1] if place + 1 < len(first) else None)
 
 
 def test_a_converted_corpus_is_read_as_what_it_is(tmp_path: Path) -> None:

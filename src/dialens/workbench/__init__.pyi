@@ -35,6 +35,7 @@ from ._side_by_side import (
     turn_spreads,
     usual_measure,
 )
+from ._stepping import Neighbours, neighbours
 from ._text_search import Search
 from ._view import Range, View
 from ._words import KIND_WORDS, sentence
@@ -59,6 +60,7 @@ __all__ = [
     "Item",
     "Live",
     "Marks",
+    "Neighbours",
     "Notebook",
     "Opening",
     "Openings",
@@ -89,6 +91,7 @@ __all__ = [
     "live_of",
     "marks_of",
     "measures",
+    "neighbours",
     "openings",
     "ratings_of",
     "read_dialog",
