@@ -49,6 +49,7 @@ from ._side_by_side import (
     Side,
     choose,
     contenders,
+    given,
     measures,
     openings,
     sides,
@@ -56,6 +57,7 @@ from ._side_by_side import (
     usual_measure,
 )
 from ._spreads import Spread, spread_of, spreads
+from ._stepping import Neighbours, neighbours
 from ._text_search import Search
 from ._view import Range, View
 from ._words import KIND_WORDS, sentence
@@ -85,6 +87,7 @@ __all__ = [
     "Item",
     "Live",
     "Marks",
+    "Neighbours",
     "Notebook",
     "Opening",
     "Openings",
@@ -120,10 +123,12 @@ __all__ = [
     "contenders",
     "find",
     "find_talk",
+    "given",
     "live_of",
     "marks_of",
     "mean_gap",
     "measures",
+    "neighbours",
     "newest_first",
     "not_compared",
     "open_comparison",

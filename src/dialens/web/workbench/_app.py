@@ -115,7 +115,8 @@ def _pages(owner: WorkbenchApp) -> FastAPI:
 def _said(desk: Desk, request: Request, status: int, sentence: str) -> Response:
     """A sentence as a page, or as JSON for who asked with a script."""
     sent = request.headers
-    if "json" in sent.get("accept", "") or sent.get("sec-fetch-dest") == "empty":
+    asked = "json" in sent.get("accept", "") or sent.get("sec-fetch-dest") == "empty"
+    if asked or request.url.path.startswith("/api/"):
         return JSONResponse({"detail": sentence}, status)
     if not desk.key.opens(request):  # strangers do not even learn which folder it is
         return PlainTextResponse(sentence, status)
