@@ -100,9 +100,7 @@ def _means(table: object, value: str) -> dict[str, dict[str, float]]:
     return found
 
 
-def _column(
-    kind: str, quality: str, item: Item, label: str, about: str, place: int
-) -> Column:
+def _column(kind: str, quality: str, item: Item, label: str, about: str, place: int) -> Column:
     names = {"quality": quality, "item": item.name}
     return Column(
         name=f"{kind}:{quality}@{item.name}",

@@ -12,9 +12,7 @@ from typing import Any
 import polars as pl
 
 DRAWN = "drawn.json"
-_UNITS = pl.Schema(
-    {"source": pl.String, "agent": pl.String, "dialog": pl.String, "turn": pl.Int32}
-)
+_UNITS = pl.Schema({"source": pl.String, "agent": pl.String, "dialog": pl.String, "turn": pl.Int32})
 _KEYS = ("agent", "dialog", "turn")
 
 

@@ -235,9 +235,9 @@ def _with_sources(ratings: pl.DataFrame, folder: Path) -> pl.DataFrame:
     """Ratings with the collections that their units were drawn from."""
     drawn = sources_of(folder)
     keys = ["agent", "dialog", "turn"]
-    return ratings.join(
-        drawn, on=keys, how="left", nulls_equal=True, maintain_order="left"
-    ).select(SAID.names())
+    return ratings.join(drawn, on=keys, how="left", nulls_equal=True, maintain_order="left").select(
+        SAID.names()
+    )
 
 
 def stamp_of(path: Path) -> Stamp:

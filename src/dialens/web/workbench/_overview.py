@@ -9,7 +9,7 @@ from fastapi import APIRouter, HTTPException
 from fastapi.responses import FileResponse, Response
 
 from dialens.web.workbench._desk import Desk
-from dialens.workbench import KIND_WORDS, KINDS, Catalogue, Item, Workbench, sentence
+from dialens.workbench import KIND_WORDS, Catalogue, Item, Workbench, sentence
 
 _LOOK_AGAIN_S = 2.0
 _REPORT_HEADERS = {
