@@ -343,5 +343,3 @@ def _talks(index: Index, talks: Sequence[int]) -> dict[int, list[tuple[str, str]
             who = _PERSON if place == 0 else f"{_PERSON} {place + 1}"
         made[talk].append((who, texts.get(row, "").strip() or _NOTHING))
     return made
-
-

@@ -16,12 +16,24 @@ from dialens.base import DialensError, first_line, listed, printable
 from dialens.web._guard import Guard, security_headers
 from dialens.web._loopback import Key, foreign
 from dialens.web._study_app import not_refused
-from dialens.web.workbench import _conversations, _overview
+from dialens.web.workbench import (
+    _conversations,
+    _overview,
+    _studies,
+    _study_replay,
+    _to_study,
+)
 from dialens.web.workbench._desk import Desk, add_assets
 from dialens.web.workbench._middleware import Faults, Keyed
 from dialens.workbench import Workbench
 
-ROUTERS = (_overview.routes, _conversations.routes)
+ROUTERS = (
+    _overview.routes,
+    _conversations.routes,
+    _studies.routes,
+    _study_replay.routes,
+    _to_study.routes,
+)
 """Functions that make a page's routes of the desk, one a module."""
 
 _MOST_BYTES = 8 * 1_048_576

@@ -30,7 +30,7 @@ NAV = (
 
 _TYPES = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8"}
 _FOLDER = files("dialens.web.workbench") / "assets"
-_SHARED = ("study.css", "dark.css", "mark.svg")
+_SHARED = ("study.css", "dark.css", "mark.svg", "scales.css", "chat.css", "controls.js")
 """What the pages of studies have too."""
 
 
