@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -131,6 +132,7 @@ def template_of(name: str) -> str:
     )
 
 
+@cache
 def template_qualities(name: str) -> dict[str, str]:
     """The qualities of a template, with what each means."""
     with TemporaryDirectory() as folder:
@@ -223,13 +225,10 @@ def _changes(index: Index, study: Study, drawn: Draw, wish: StudyWish) -> Iterat
                 f"The template {wish.template} has no quality {name}. "
                 f"{did_you_mean(name, design.qualities)}Qualities: {', '.join(design.qualities)}."
             )
-    yield Change(("items", "file"), ITEMS)
-    for name in ("inline", "corpus"):
-        if getattr(design.items, name) is not None:
-            yield Change(("items", name), remove=True)
-    yield Change(("items", "unit"), _UNITS.get(wish.template, "response"))
     each = max(1, min(wish.each, len(drawn.items)))
-    yield Change(("items", "lists"), {"length": each, "annotators": wish.raters})
+    items = {"file": ITEMS, "unit": _UNITS.get(wish.template, "response"),
+             "lists": {"length": each, "annotators": wish.raters}}  # fmt: skip
+    yield Change(("items",), items)
     if "targets" in design.model_fields_set:
         yield Change(("targets",), remove=True)
     for name, quality in design.qualities.items():
