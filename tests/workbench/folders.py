@@ -1,119 +1,82 @@
-"""Folders for the workbench, made by hand: known texts, known values."""
+"""A folder with something of everything in it, made by the commands themselves."""
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
-from datetime import UTC, datetime
+import os
+import shutil
 from pathlib import Path
 
-import polars as pl
+from dialens.base import sha256_file
+from dialens.cli._app import app
 
-from dialens.base import Recorder, RunRecord
-from dialens.corpus import Corpus, Dialogue, Rating, Turn, batches, write_corpus
-from dialens.metrics import ScoredMetric, Scores, metrics
-from dialens.workbench import Catalogue, Item, Source
-
-TALKS = (
-    ("calm", "exam", ["I failed my exam.", "I am so sorry to hear that.", "Thanks.", "What now?"]),
-    ("calm", "cat", ["My cat died.", "Sorry. How old was she?", "Twelve.", "A good long life."]),
-    ("curt", "exam", ["I failed my exam.", "Bad luck.", "Thanks.", "Study more."]),
-    ("curt", "cat", ["My cat died.", "Get another <b>cat</b>.", "Wow.", "Cats die."]),
-)
-VALUES = {
-    ("calm", "exam"): {1: 0.9, 3: 0.5},
-    ("calm", "cat"): {1: 0.8, 3: 0.7},
-    ("curt", "exam"): {1: 0.2, 3: 0.1},
-    ("curt", "cat"): {1: 0.05, 3: None},
-}
+QUICK = ("--models", "none", "--no-cache", "--metrics", "question,length")
 
 
-def talks() -> list[Dialogue]:
-    """Two agents on the same two openings, with a few ratings of one conversation."""
-    made = []
-    for agent, topic, texts in TALKS:
-        roles = ("partner", "agent")
-        turns = [Turn(roles[n % 2], roles[n % 2], text) for n, text in enumerate(texts)]
-        ratings = []
-        if (agent, topic) == ("calm", "exam"):
-            ratings = [
-                Rating(rater="r1", quality="warmth", value=4.0, turn=1),
-                Rating(rater="r2", quality="warmth", value=5.0, turn=1),
-            ]
-        made.append(Dialogue("s", agent, f"{topic}-{agent}", turns, ratings))
-    return made
+def talk(case: int, agent: str, reply: str) -> str:
+    said = [("user", f"Tell me about number {case}, please"), ("assistant", reply)]
+    messages = [{"role": role, "content": text} for role, text in said]
+    return json.dumps({"id": f"{agent}-{case}", "model": agent, "messages": messages}) + "\n"
 
 
-def corpus_folder(folder: Path) -> Corpus:
-    """The conversations as a corpus folder."""
-    return write_corpus(batches(talks()), folder, source={"name": "by hand", "format": "python"})
+def write_chats(path: Path, *, more: int = 0) -> None:
+    """Conversations of two agents: one asks back, the other does not."""
+    lines = [
+        talk(case, agent, " ".join(["well"] * (3 + case % 4)) + end)
+        for case in range(8 + more)
+        for agent, end in (("asking", "?"), ("telling", "."))
+    ]
+    path.write_text("".join(lines), "utf-8")
 
 
-def score_folder(folder: Path, corpus: Path, *, name: str = "empathy", plus: float = 0.0) -> None:
-    """Scores of one metric, with the values above."""
+def dialens(folder: Path, *words: str) -> None:
+    """Run a command in a folder."""
+    before = Path.cwd()
+    os.chdir(folder)
+    try:
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+            app([*words], standalone_mode=False)
+    finally:
+        os.chdir(before)
+
+
+def make_project(folder: Path) -> None:
+    """Conversations, scores, a comparison with a folder and one without, a gate."""
     folder.mkdir()
-    rows = [
-        ("turn", agent, f"{topic}-{agent}", turn, None if value is None else value + plus)
-        for (agent, topic), values in VALUES.items()
-        for turn, value in values.items()
-    ]
-    means = {
-        key: [value for value in values.values() if value is not None]
-        for key, values in VALUES.items()
+    write_chats(folder / "chats.jsonl")
+    dialens(folder, "score", "chats.jsonl", "-o", "out", *QUICK)
+    dialens(folder, "compare", "out", "-o", "compared")
+    dialens(folder, "compare", "out")
+    dialens(folder, "convert", "chats.jsonl", "corpus")
+    dialens(folder, "gate", "out", "--rule", "length > 100", "--json", "gate.json")
+
+
+def make_study(folder: Path) -> None:
+    """A study with simulated participants, what was exported and analysed of it, and judges."""
+    folder.mkdir()
+    dialens(folder, "study", "new", "--template", "likert", "-o", "mine")
+    dialens(folder, "study", "simulate", "mine", "-n", "6")
+    database = f"sqlite:///{folder / 'mine' / 'simulated.db'}"
+    dialens(folder, "study", "export", "mine", "--db", database, "-o", "export")
+    dialens(folder, "agreement", "export", "-o", "agreed")
+    dialens(folder, "study", "judge", "mine", "--new")
+
+
+def copied(made: Path, tmp_path: Path) -> Path:
+    """A copy that a test may change, with the times of its files."""
+    target = tmp_path / made.name
+    shutil.copytree(made, target)
+    return target
+
+
+def print_of(folder: Path) -> dict[str, tuple[int, str]]:
+    """Everything in a folder with time and hash, to see whether something changes."""
+    return {
+        str(path.relative_to(folder)): (
+            path.stat().st_mtime_ns,
+            sha256_file(path) if path.is_file() else "",
+        )
+        for path in sorted([folder, *folder.rglob("*")])
     }
-    dialogs = [
-        (agent, f"{topic}-{agent}", sum(found) / len(found) + plus)
-        for (agent, topic), found in means.items()
-    ]
-    rows += [("dialog", agent, dialog, None, value) for agent, dialog, value in dialogs]
-    for agent in ("calm", "curt"):
-        own = [value for who, _, value in dialogs if who == agent]
-        rows.append(("agent", agent, None, None, sum(own) / len(own)))
-    card = metrics()[name]
-    signature = f"{name}|v{card.version}|plus:{plus}"
-    table = pl.DataFrame(
-        [(name, *row) for row in rows],
-        schema={
-            "metric": pl.String,
-            "level": pl.String,
-            "agent": pl.String,
-            "dialog": pl.String,
-            "turn": pl.Int32,
-            "value": pl.Float64,
-        },
-        orient="row",
-    ).with_columns(
-        system=pl.lit("s"),
-        n=pl.lit(1, pl.Int64),
-        n_missing=pl.lit(0, pl.Int64),
-        reason=pl.lit(None, pl.String),
-        signature=pl.lit(signature),
-    )
-    wide = pl.DataFrame(
-        [("s", *row) for row in dialogs],
-        schema={"system": pl.String, "agent": pl.String, "dialog": pl.String, name: pl.Float64},
-        orient="row",
-    )
-    scores = Scores(
-        table.lazy(), wide.lazy(), wide.lazy(), table.clear(), (ScoredMetric(card, signature, ()),)
-    )
-    scores.save(folder, force=True)
-    recorder = Recorder("score", {"corpus": str(corpus)}, now=lambda: datetime.now(UTC))
-    recorder.finish(folder / "run.json")
-    written = json.loads((folder / "run.json").read_text())
-    manifest = json.loads((corpus / "manifest.json").read_text())
-    tables = {file: entry["sha256"] for file, entry in manifest["files"].items()}
-    written["data"] = {"name": corpus.name, "format": "corpus", "tables": tables}
-    (folder / "run.json").write_text(json.dumps(written))
-
-
-def scores_item(folder: Path, corpus: Path) -> Item:
-    """What finding would say of a score folder."""
-    record = RunRecord.open(folder / "run.json")
-    made = datetime.fromisoformat(record.started)
-    sources = (Source(corpus, None, corpus.name),)
-    return Item("scores", folder.name, folder, "", made, None, sources, record=record)
-
-
-def catalogue(folder: Path, *items: Item) -> Catalogue:
-    """A catalogue of a corpus and some more."""
-    return Catalogue(folder, (Item("corpus", "talks", folder / "talks", ""), *items))

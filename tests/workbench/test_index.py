@@ -1,4 +1,4 @@
-"""The index: every number is one written down by hand in `folders`."""
+"""The index: every number is one written down by hand in `by_hand`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from dialens.base import DialensError
 from dialens.workbench import Index, Notebook, Range, Unit, View, collections_of, live_of
 from dialens.workbench._building import build_index
-from tests.workbench.folders import catalogue, corpus_folder, score_folder, scores_item
+from tests.workbench.by_hand import built, catalogue, corpus_folder, score_folder, scores_item
 
 
 @pytest.fixture(scope="module")
@@ -25,17 +25,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
-def built(folder: Path, place: Path) -> Index:
-    old, new = (scores_item(folder / name, folder / "talks") for name in ("old", "new"))
-    found = collections_of(catalogue(folder, old, new))
-    place.mkdir()
-    build_index(found, place, lambda _: None)
-    return Index(place)
-
-
 @pytest.fixture(scope="module")
 def index(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Index:
-    return built(folder, tmp_path_factory.mktemp("cache") / "index")
+    return built(folder, tmp_path_factory.mktemp("cache") / "index", "old", "new")
 
 
 def found(index: Index, view: View) -> list[tuple[str, int]]:
@@ -281,5 +273,5 @@ def test_building_reads_only(folder: Path, tmp_path: Path) -> None:
         return {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
     before = hashes()
-    built(folder, tmp_path / "index").close()
+    built(folder, tmp_path / "index", "old", "new").close()
     assert hashes() == before

@@ -6,7 +6,7 @@ from ._estimate import Estimate
 from ._http import RetryPolicy, not_sent, retry_after, send_with_retry
 from ._interrupts import hear_interrupts
 from ._one_thread import one_thread
-from ._progress import Advance, progress
+from ._progress import LOG_EVERY, Advance, progress
 from ._registry import Registry
 from ._run_record import RUN, Recorder, RunRecord, versions
 from ._spreadsheet import for_spreadsheet
@@ -44,6 +44,7 @@ from ._yaml_models import FileProblem, InvalidFile, read_yaml, validated
 __all__ = [
     "ALLOCATOR",
     "FILES",
+    "LOG_EVERY",
     "RUN",
     "Advance",
     "Budget",

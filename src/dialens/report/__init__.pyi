@@ -12,20 +12,26 @@ from ._power_words import PowerPlan, advised
 from ._run_facts import run_facts
 from ._score_report import write_report
 from ._users_page import user_lines, write_user_comparison
+from ._word_marks import LENSES, Mark, WordMarks, check_resources, counts_partner
 from ._wording import headline_metrics
 
 __all__ = [
     "FIGURE_FORMATS",
+    "LENSES",
     "Finding",
+    "Mark",
     "Page",
     "PowerPlan",
     "Remark",
     "Section",
     "Summary",
+    "WordMarks",
     "advised",
     "agreement_apa",
+    "check_resources",
     "comparison_lines",
     "correlation_apa",
+    "counts_partner",
     "difference_apa",
     "gate_json",
     "gate_junit",

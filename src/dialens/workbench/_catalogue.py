@@ -12,14 +12,14 @@ KINDS = (
     "scores",
     "comparison",
     "validation",
-    "agreement",
-    "power",
     "gate",
     "traits",
     "study",
     "judges",
     "export",
     "analysis",
+    "agreement",
+    "power",
     "other",
 )
 """What an item can be, in the order in which work goes on."""
@@ -53,11 +53,12 @@ class Item:
         path: Its folder or file, absolute.
         title: What it is, in one plain sentence.
         made: When it was made.
-        command: The command line that made it, as far as its record says.
+        command: The command line that makes it again, as far as its record says how it was made.
         sources: What it was made from.
         state: `current`, `stale` (a source is another now), `unknown` (a source is gone or was
             never recorded) or `damaged`.
-        why: The reason for that state and the remedy, in words; empty if it is current.
+        why: The reason for that state, in words; empty if it is current. What is to be run is
+            the command.
         report: Its page, if it has one.
         record: Its run record, if it has one.
         counts: Conversations, agents, turns, metrics, ratings, participants, as far as known.

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Self
 
-from dialens.metrics import MetricCard, Scores
+from dialens.metrics import MetricCard, ScoredMetric, Scores
 from dialens.workbench._catalogue import Item
 
 FACT, METRIC, PEOPLE, JUDGE, FLAG = "fact", "metric", "people", "judge", "flag"
@@ -98,6 +98,21 @@ def facts(level: str) -> tuple[Column, ...]:
     return (*shared, talks, *counts)
 
 
+def column_name(metric: ScoredMetric, run: Item, taken: Mapping[str, str]) -> str | None:
+    """The column that holds the values of a run's metric; None where another run gave the same.
+
+    Args:
+        metric: The metric.
+        run: The score folder.
+        taken: Signatures by name of the columns that newer runs of the same conversations have.
+    """
+    if metric.name not in taken:
+        return metric.name
+    if taken[metric.name] == metric.signature:
+        return None
+    return f"{metric.name}@{run.name}"
+
+
 class MetricColumns:
     """Names the columns of all runs: the newest run of a metric has its plain name."""
 
@@ -115,11 +130,9 @@ class MetricColumns:
         """
         places = {}
         for metric in scores.metrics:
-            name = metric.name
-            if name in taken:
-                if taken[name] == metric.signature:
-                    continue
-                name = f"{metric.name}@{run.name}"
+            name = column_name(metric, run, taken)
+            if name is None:
+                continue
             if name not in self._places:
                 self._places[name] = len(self.columns)
                 made = metric_column(name, len(self.columns), metric.card, run, metric.signature)

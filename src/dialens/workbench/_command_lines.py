@@ -66,7 +66,7 @@ def command_line(record: RunRecord, inputs: Sequence[str], output: Path) -> str 
     words = ["dialens", *record.command.split(), *inputs]
     for name, option in options.items():
         words += _words(option, name, record.arguments.get(name))
-    if isinstance(record.seed, int) and record.seed:
+    if str(record.seed) != "0":
         words += ["--seed", str(record.seed)]
     return shlex.join([*words, "-o", shown_path(output)])
 

@@ -5,13 +5,13 @@ conversations the same is the hash of what they were read from and how they were
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from dialens.base import DialensError, RunRecord, listed
-from dialens.corpus import Corpus, Intake, OnError, ReadOptions, read
+from dialens.corpus import Corpus, Intake, OnError, ReadOptions, is_corpus_folder, read
 from dialens.workbench._catalogue import Catalogue, Item
 
 
@@ -112,7 +112,7 @@ def _of_run(run: Item, record: RunRecord, corpora: Mapping[Path, Item]) -> Colle
             columns=arguments.get("columns") or {},
             roles=arguments.get("roles") or {},
         ),
-        format=_format(data),
+        format=_format(data, paths),
         key=f"{turns}|{'whole' if whole else ''}",
         whole_turns=whole,
         missing=missing,
@@ -120,8 +120,11 @@ def _of_run(run: Item, record: RunRecord, corpora: Mapping[Path, Item]) -> Colle
     )
 
 
-def _format(data: Mapping[str, Any]) -> str | None:
+def _format(data: Mapping[str, Any], paths: Sequence[Path]) -> str | None:
+    """The reader that a run recorded; a corpus folder records what it was converted from."""
     name = data.get("format")
+    if any(is_corpus_folder(path) for path in paths):
+        return None
     return name if isinstance(name, str) and name != "corpus" and "," not in name else None
 
 

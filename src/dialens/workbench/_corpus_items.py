@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from dialens.base import FILES, RUN, DialensError, counted
+from dialens.base import FILES, RUN, DialensError, counted, first_line
 from dialens.corpus import Corpus, is_corpus_folder, read, recognised
 from dialens.workbench._drafts import SELF, Draft, Input, changed_at, read_json, whole
 from dialens.workbench._walking import Place
@@ -118,19 +118,27 @@ class LooseFiles:
             return None
         return self.conversations(path)
 
-    def conversations(self, path: Path) -> Draft | None:
-        """A file as conversations, counted where it is small; None if it is something else."""
+    def conversations(self, path: Path, *, used: bool = False) -> Draft | None:
+        """A file as conversations, counted where it is small; None if it is something else.
+
+        Args:
+            path: The file.
+            used: Whether something was made from it, so that it is known to be conversations.
+        """
+        format = recognised(path)
+        if format is None:
+            return None
+        counts: dict[str, int] = {}
         try:
-            format = recognised(path)
-            if format is None:
-                return None
             size = path.stat().st_size
-            counts: dict[str, int] = {}
             if path.is_file() and size <= _MOST_READ and self._read + size <= 8 * _MOST_READ:
                 self._read += size
                 counts = _counted(read(path))
-        except (DialensError, OSError, pl.exceptions.PolarsError, ValueError):
-            return None
+        except (DialensError, OSError, pl.exceptions.PolarsError, ValueError) as error:
+            if not used and ".jsonl" not in path.suffixes:  # it only looked like conversations
+                return None
+            damage = first_line(error) + "."
+            return Draft("corpus", path, corpus_title({}, format), damage=damage)
         return Draft(
             "corpus", path, corpus_title(counts, format), counts=counts, made=changed_at(path)
         )

@@ -23,12 +23,14 @@ class Input:
         place: Its path as it was named, which may be relative to a folder of then, or its address.
         hashes: SHA-256 of its files, by their path below it; of itself by :data:`SELF`.
         word: What it is to the item, in words.
+        option: Whether it was named by an option rather than an argument of the command.
         by_name: Whether the place is the name of a study rather than a path.
     """
 
     place: str
     hashes: Mapping[str, str] = field(default_factory=dict)
     word: str = ""
+    option: bool = False
     by_name: bool = False
 
 

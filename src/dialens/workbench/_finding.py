@@ -1,10 +1,11 @@
 """Find what a folder holds, by run records and manifests, and how it hangs together."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from dialens.base import DialensError
+from dialens.studies import STUDY
 from dialens.workbench._catalogue import KINDS, Catalogue, Item
 from dialens.workbench._command_lines import shown_path
 from dialens.workbench._corpus_items import LooseFiles, corpus_items, corpus_title
@@ -73,7 +74,7 @@ def _outside(drafts: Sequence[Draft], loose: LooseFiles) -> list[Draft]:
                 continue
             if draft.kind == "corpus" and not path.is_file():
                 continue
-            seen = loose.conversations(path)
+            seen = loose.conversations(path, used=True)
             if seen is not None:
                 found[path] = seen
     return list(found.values())
@@ -82,7 +83,7 @@ def _outside(drafts: Sequence[Draft], loose: LooseFiles) -> list[Draft]:
 def _without_study_items(drafts: Sequence[Draft]) -> list[Draft]:
     """Leave out files beside a study that its file names: its items are no corpus of their own."""
     studies = [draft.path for draft in drafts if draft.kind == "study" and draft.path.is_dir()]
-    texts = {path: _text(path / "study.yaml") for path in studies}
+    texts = {path: _text(path / STUDY) for path in studies}
     return [
         draft
         for draft in drafts
@@ -114,73 +115,69 @@ def _with_counts(drafts: Sequence[Draft]) -> list[Draft]:
 
 def _items(drafts: Sequence[Draft], folder: Path) -> tuple[Item, ...]:
     drafts = sorted(drafts, key=lambda draft: (KINDS.index(draft.kind), draft.path))
-    names = _names(drafts, folder)
-    links = [_links(draft, drafts) for draft in drafts]
-    place = {id(draft): number for number, draft in enumerate(drafts)}
-    states: dict[Path, str] = {}
-    items: dict[int, Item] = {}
-    for number in _in_order(links, place):
-        draft, own = drafts[number], links[number]
-        command = remake(draft, own)
-        state, why = standing(draft, own, states, command)
-        states[draft.path] = state
-        items[number] = Item(
+    named = dict(zip(_names(drafts, folder), drafts, strict=True))
+    links = {name: _links(draft, named) for name, draft in named.items()}
+    states: dict[str, str] = {}
+    items: dict[str, Item] = {}
+    for name in _in_order(links):
+        draft, own = named[name], links[name]
+        state, why = standing(draft, own, states)
+        states[name] = state
+        items[name] = Item(
             kind=draft.kind,
-            name=names[number],
+            name=name,
             path=draft.path,
             title=draft.title,
             made=draft.made,
-            command=command,
-            sources=tuple(
-                link.source(names[place[id(link.draft)]] if link.draft is not None else None)
-                for link in own
-            ),
+            command=remake(draft, own),
+            sources=tuple(link.source for link in own),
             state=state,
             why=why,
             report=draft.report,
             record=draft.record,
             counts=dict(draft.counts),
         )
-    return tuple(items[number] for number in range(len(drafts)))
+    return tuple(items[name] for name in named)
 
 
-def _links(draft: Draft, drafts: Sequence[Draft]) -> list[Link]:
+def _links(draft: Draft, named: Mapping[str, Draft]) -> list[Link]:
     """What an item was made from, as far as it is found."""
     links = []
     for one in draft.inputs:
         if one.by_name:
-            owner = next((d for d in drafts if d.kind == "study" and d.known_as == one.place), None)
-            links.append(Link(one, owner.path if owner else None, owner))
+            named_so = [
+                (name, other)
+                for name, other in named.items()
+                if other.kind == "study" and other.known_as == one.place
+            ]
+            links += [Link(one, study.path, study, name) for name, study in named_so[:1]]
             continue
         path = None if is_address(one.place) else resolve(one.place, draft.path)
-        if draft.kind == "corpus" and path is None:
-            continue  # a corpus stands for itself; what it was converted from may well be gone
-        links.append(Link(one, path, _at(path, draft, drafts) if path is not None else None))
+        if path is None:
+            # A corpus stands for itself; what it was converted from may well be gone.
+            links += [] if draft.kind == "corpus" else [Link(one, None)]
+            continue
+        wanted = path.parent if path.name == STUDY else path
+        there = [(n, d) for n, d in named.items() if d.path == wanted and d is not draft]
+        links.append(Link(one, path, there[0][1], there[0][0]) if there else Link(one, path))
     return links
 
 
-def _at(path: Path, asking: Draft, drafts: Sequence[Draft]) -> Draft | None:
-    """The item at a path; of several the one that comes first in the order of work."""
-    wanted = path.parent if path.name == "study.yaml" else path
-    return next((d for d in drafts if d.path == wanted and d is not asking), None)
-
-
-def _in_order(links: Sequence[Sequence[Link]], place: dict[int, int]) -> Iterable[int]:
+def _in_order(links: Mapping[str, Sequence[Link]]) -> Iterable[str]:
     """Items after those that they were made from; who stands in a circle comes as it comes."""
-    done: dict[int, None] = {}
-    entered: set[int] = set()
+    done: dict[str, None] = {}
+    entered: set[str] = set()
 
-    def enter(number: int) -> None:
-        if number in entered:
-            return
-        entered.add(number)
-        for link in links[number]:
-            if link.draft is not None:
-                enter(place[id(link.draft)])
-        done[number] = None
+    def enter(name: str) -> None:
+        if name not in entered:
+            entered.add(name)
+            for link in links[name]:
+                if link.name is not None:
+                    enter(link.name)
+            done[name] = None
 
-    for number in range(len(links)):
-        enter(number)
+    for name in links:
+        enter(name)
     return done
 
 

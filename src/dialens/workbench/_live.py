@@ -91,14 +91,12 @@ def load_live(
     number = {"turn": "d.first + l.turn", "dialog": "d.talk", "agent": "d.row"}[level]
     units = "agents d on" if level == "agent" else "dialogs d on l.dialog = d.dialog and"
     inside = " l.turn between 0 and d.turns - 1 and" if level == "turn" else ""
-    values = ", ".join(
-        f"first({quoted(n)}) filter ({quoted(n)} is not null) {quoted(n)}" for n in own
-    )
+    known = ", ".join(f"first({n}) filter ({n} is not null) {n}" for n in map(quoted, own))
     path = folder / f"live-{level}-{secrets.token_hex(8)}.parquet"
     table.write_parquet(path)
     try:
         cursor.execute(
-            f"{target} as select {number} as id, {values} "
+            f"{target} as select {number} as id, {known} "
             f"from read_parquet('{escaped(str(path))}') l join {units}{inside} "
             "(l.source is null or l.source = d.source) "
             "and (l.agent is null or l.agent = d.agent) group by 1 order by 1"

@@ -179,6 +179,23 @@ class Notebook:
         rows = self._rows("select source, dialog, turn, coder, note, at from notes order by at")
         return pl.DataFrame(rows, schema=_NOTES, orient="row")
 
+    def of_dialog(
+        self, source: str, dialog: str
+    ) -> tuple[list[tuple[int, int, str]], list[tuple[int, str, str]]]:
+        """Flags (turn, code, coder) and notes (turn, coder, note) of one conversation."""
+        key = (source, dialog)
+        flags = self._rows(
+            "select turn, code, coder from flags where (source, dialog) = (?, ?) "
+            "order by turn, code, coder",
+            key,
+        )
+        notes = self._rows(
+            "select turn, coder, note from notes where (source, dialog) = (?, ?) "
+            "order by turn, coder",
+            key,
+        )
+        return flags, notes  # type: ignore[return-value]
+
     def codes(self) -> tuple[Code, ...]:
         """The code book, by number."""
         rows = self._rows("select number, name, meaning from codes order by number")

@@ -62,6 +62,8 @@ _INPUTS = {
 }
 """Arguments that name what was read, and what that is."""
 
+_BY_OPTION = {"scores": ("judges",), "validation": ("own_scores", "ratings")}
+
 
 def run_items(place: Place) -> list[Draft]:
     """What a folder with a run record is; also a comparison that was written into scores."""
@@ -96,8 +98,9 @@ def run_items(place: Place) -> list[Draft]:
 def _record(path: Path) -> RunRecord:
     """A run record whose parts are of the kinds that they should be."""
     record = RunRecord.open(path)
-    parts = (record.arguments, record.counts, record.data, record.signatures)
-    if not isinstance(record.command, str) or not all(isinstance(one, Mapping) for one in parts):
+    command: object = record.command  # whatever the file says
+    parts: tuple[object, ...] = (record.arguments, record.counts, record.data, record.signatures)
+    if not isinstance(command, str) or not all(isinstance(one, Mapping) for one in parts):
         raise DialensError(f"{path} is not the record of a run. Run the command again.")
     return record
 
@@ -169,7 +172,14 @@ def _inputs(kind: str, record: RunRecord) -> tuple[Input, ...]:
     hashes = {path: _hashes(record.data, number, len(read)) for number, path in enumerate(read)}
     if arguments.get("sha256") and len(every) == 1:  # as commands that read one table record it
         hashes[every[0][0]] = {SELF: str(arguments["sha256"])}
-    return tuple(Input(path, hashes.get(path) or {}, word) for path, _, word in every)
+    noted = record.details.get("sources")
+    if isinstance(noted, Mapping):
+        hashes |= {str(path): _texts(of) for path, of in noted.items()}
+    by_option = _BY_OPTION.get(kind, ())
+    return tuple(
+        Input(path, hashes.get(path) or {}, word, option=name in by_option)
+        for path, name, word in every
+    )
 
 
 def _hashes(data: Mapping[str, Any], number: int, several: int) -> dict[str, str]:

@@ -1,9 +1,10 @@
 """How an item stands to what it was made from: current, stale, unknown or damaged.
 
-What was hashed is hashed again; of what was not, the times tell. Hashes are remembered as long as
-a file's size and time stay the same.
+What was hashed is hashed again; of what was not, the times in records tell. Hashes are remembered
+as long as a file's size and time stay the same.
 """
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -13,7 +14,7 @@ from pathlib import Path
 from dialens.base import sha256_file
 from dialens.workbench._catalogue import CURRENT, DAMAGED, STALE, UNKNOWN, Source
 from dialens.workbench._command_lines import command_line, shown_path
-from dialens.workbench._drafts import SELF, Draft, Input, changed_at, moment
+from dialens.workbench._drafts import SELF, Draft, Input, moment
 
 _HIGHEST = 8
 _A_SECOND = timedelta(seconds=1)
@@ -69,17 +70,20 @@ class Link:
         input: What the record says.
         path: Where it lies now; None if it is not found.
         draft: The item that it is, if it is one.
+        name: Of that item.
     """
 
     input: Input
     path: Path | None
-    draft: Draft | None
+    draft: Draft | None = None
+    name: str | None = None
 
-    def source(self, name: str | None) -> Source:
+    @property
+    def source(self) -> Source:
         """As the catalogue holds it."""
         hashes = self.input.hashes
         first = hashes.get(SELF) or hashes.get("turns.parquet") or next(iter(hashes.values()), None)
-        return Source(self.path or Path(self.input.place), first, name)
+        return Source(self.path or Path(self.input.place), first, self.name)
 
     @property
     def changed(self) -> str | None:
@@ -94,15 +98,16 @@ class Link:
         return next((name for name, known in files.items() if hash_of(path / name) != known), None)
 
     def later_than(self, began: datetime) -> bool:
-        """Whether it was made or changed after a time, where no hash was recorded."""
+        """Whether it was made or got answers after a time, where no hash was recorded.
+
+        By what records and databases say: the times of files change when they are copied.
+        """
         if self.input.hashes or self.path is None:
             return False
-        if self.draft is not None and self.draft.kind == "study":
-            last = self.draft.last_change  # a database also changes when nobody answers
-        elif self.draft is not None and self.draft.kind != "corpus":
-            last = self.draft.made
-        else:
-            last = changed_at(self.path)
+        if self.draft is None:
+            return False
+        ended = moment(self.draft.record.ended) if self.draft.record is not None else None
+        last = self.draft.last_change or ended
         return last is not None and last > began + _A_SECOND
 
 
@@ -116,49 +121,44 @@ def remake(draft: Draft, links: Sequence[Link]) -> str | None:
     inputs = [
         shown_path(link.path) if link.path is not None else link.input.place
         for link in links
-        if not link.input.word.startswith("the judges")
+        if not link.input.option
     ]
     if draft.record is not None:
         return command_line(draft.record, inputs, draft.path)
     if draft.kind == "comparison":
-        return f"dialens compare {inputs[0]}"
+        return shlex.join(["dialens", "compare", *inputs])
+    if draft.kind == "corpus" and len(inputs) == 1:
+        return shlex.join(["dialens", "convert", *inputs, shown_path(draft.path)])
     return None
 
 
-def standing(
-    draft: Draft,
-    links: Sequence[Link],
-    states: Mapping[Path, str],
-    command: str | None,
-) -> tuple[str, str]:
+def standing(draft: Draft, links: Sequence[Link], states: Mapping[str, str]) -> tuple[str, str]:
     """The state of an item, and the reason for it in words.
 
     Args:
         draft: The item.
         links: What it was made from.
-        states: Of the items that it was made from, by path.
-        command: Makes it again.
+        states: Of the items that it was made from, by name.
     """
     if draft.damage:
-        return DAMAGED, draft.damage + (f" Run: {command}" if command else "")
-    again = f" Run: {command}" if command else ""
+        return DAMAGED, draft.damage
     start = began(draft)
     for link in links:
         if link.path is None:
             continue
-        what = shown_path(link.path)
+        what = link.name or shown_path(link.path)
         if link.changed:
             part = "" if link.path.is_file() else f" ({link.changed})"
-            return STALE, f"{what}{part} is another than when this was made.{again}"
+            return STALE, f"{what}{part} is another now than when this was made. Make it again."
         if start is not None and link.later_than(start):
             how = "got answers" if link.draft and link.draft.kind == "study" else "was made anew"
-            return STALE, f"{what} {how} after this.{again}"
+            return STALE, f"{what} {how} after this was made. Make it again."
     for link in links:
-        if link.draft is None or states.get(link.draft.path) not in (STALE, DAMAGED):
-            continue
-        first = f"{shown_path(link.draft.path)} is {states[link.draft.path]} itself: see to that"
-        return STALE, f"{first}, then run: {command}" if command else f"{first} first."
-    gone = [link for link in links if link.path is None and not link.input.by_name]
+        state = states.get(link.name) if link.name is not None else None
+        if state in (STALE, DAMAGED):
+            wrong = f"{link.name}, from which this was made, is {state} itself."
+            return STALE, f"{wrong} See to that first, then make this again."
+    gone = [link for link in links if link.path is None]
     if gone:
         place = gone[0].input.place
         why = "cannot be looked at again" if is_address(place) else "is not found any more"

@@ -10,7 +10,7 @@ KIND_WORDS: Mapping[str, tuple[str, str]] = {
     "scores": ("Scores", "score folders"),
     "comparison": ("Comparison", "comparisons"),
     "validation": ("Validation", "validations"),
-    "agreement": ("Agreement", "agreements"),
+    "agreement": ("Agreement", "measures of agreement"),
     "power": ("Power", "power plans"),
     "gate": ("Gate", "gates"),
     "traits": ("Trait models", "trait models"),
@@ -25,12 +25,12 @@ KIND_WORDS: Mapping[str, tuple[str, str]] = {
 _COUNTED = {
     "comparison": "comparison",
     "validation": "validation",
-    "agreement": "measure of agreement",
-    "power": "power plan",
     "gate": "gate",
     "traits": "set of trait models",
     "judges": "set of judges",
     "analysis": "analysis",
+    "agreement": "measure of agreement",
+    "power": "power plan",
 }
 
 
@@ -44,7 +44,7 @@ def sentence(catalogue: Catalogue) -> str:
         >>> sentence(Catalogue(Path("/x"), (talks, scores)))
         '2 conversations of 1 agent, scored with 3 metrics. Nothing is stale.'
     """
-    parts = [_conversations(catalogue), *_others(catalogue), _studies(catalogue)]
+    parts = [_conversations(catalogue), _studies(catalogue), *_others(catalogue)]
     holds = "; ".join(part for part in parts if part) or "Nothing that can be counted"
     return f"{holds}. {_state(catalogue.items)}"
 

@@ -6,6 +6,7 @@ import os
 import shutil
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,11 +25,13 @@ from dialens.workbench._finding import find
 from dialens.workbench._index import Index
 from dialens.workbench._live import live_of
 from dialens.workbench._notebook import Notebook
+from dialens.workbench._running import Runs
 from dialens.workbench._studied import SAID, Studied
 
 Report = Callable[[str], None]
 _LAYOUT = 1
 _KEPT_INDEXES = 8
+_LOOK_AGAIN_S = 3.0
 
 
 def _silent(_: str) -> None:
@@ -48,6 +51,8 @@ class Workbench:
         said: Ratings of people and judges in the folder's studies, in the columns of `RATINGS` and
             `source`; those of the corpora themselves are the index's.
         studied: Reads them.
+        runs: Commands that were started from its pages.
+        trouble: Why the folder, which has changed, cannot be shown as it is now; empty if it can.
     """
 
     folder: Path
@@ -60,7 +65,16 @@ class Workbench:
     studied: Studied = field(default_factory=Studied)
     _analyses: Analyses = field(default_factory=Analyses)
     _seen: tuple[object, ...] = ()
+    runs: Runs = field(init=False)
+    trouble: str = ""
+    _last: Index | None = None
+    _looked: float = field(default_factory=time.monotonic)
     _lock: threading.Lock = field(default_factory=threading.Lock)
+    _refreshing: threading.Lock = field(default_factory=threading.Lock)
+
+    def __post_init__(self) -> None:
+        """Make what belongs to one open folder."""
+        self.runs = Runs(self.folder, self.look)
 
     @classmethod
     def open(cls, folder: Path, *, report: Report | None = None, cache: Path | None = None) -> Self:
@@ -83,21 +97,60 @@ class Workbench:
         return bench
 
     def refresh(self, report: Report | None = None) -> bool:
-        """Look again; whether anything but flags and ratings is another now."""
-        with self._lock:
-            catalogue = find(self.folder)
-            if catalogue == self.catalogue:
-                return False
-            key, place = _indexed(catalogue, self.cache, report or _silent)
-            self.catalogue = catalogue
-            if key != self._key:
-                # The old index is not closed: a page may still be reading it.
-                self.index, self._key, self._seen = Index(place), key, ()
+        """Look again, and make another index where it is needed; whether anything is another now.
+
+        Pages go on with the index that there is until the new one is made.
+        """
+        with self._refreshing:
+            changed = self._find()
+            self._reindex(report or _silent)
         self.follow()
-        return True
+        return changed
+
+    def look(self) -> None:
+        """See what the folder holds now; another index is made in the background if it must be."""
+        if self._refreshing.acquire(blocking=False):
+            try:
+                self._find()
+            finally:
+                self._refreshing.release()
+        self._look_again(0.0)
+
+    def _look_again(self, after: float) -> None:
+        """Refresh in the background, where the last time is a while ago; never waits."""
+        now = time.monotonic()
+        if now - self._looked >= after and not self._refreshing.locked():
+            self._looked = now
+            threading.Thread(target=self._refresh_quietly, daemon=True).start()
+
+    def _refresh_quietly(self) -> None:
+        try:
+            with self._refreshing:
+                self._find()
+                self._reindex(_silent)
+            self.trouble = ""
+        except DialensError as error:
+            self.trouble = f"{error} What is shown is as it was before."
+
+    def _find(self) -> bool:
+        catalogue = find(self.folder)
+        changed = catalogue != self.catalogue
+        self.catalogue = catalogue
+        return changed
+
+    def _reindex(self, report: Report) -> None:
+        key, place = _indexed(self.catalogue, self.cache, report)
+        with self._lock:
+            if key != self._key:
+                # A page may still be reading the last index, but not the one before.
+                if self._last is not None:
+                    self._last.close()
+                self._last, self.index = self.index, Index(place)
+                self._key, self._seen = key, ()
 
     def follow(self) -> None:
         """Take in flags, notes and ratings that came since, from whomever."""
+        self._look_again(_LOOK_AGAIN_S)
         with self._lock:
             said, answered = self.studied.said(self.catalogue)
             corrected, analysed = self._analyses.follow(self.catalogue)
@@ -117,8 +170,12 @@ class Workbench:
         return pl.concat([own, *self.said])
 
     def close(self) -> None:
-        """Close all files."""
-        self.index.close()
+        """Stop what was started, and close all files."""
+        self.runs.close()
+        with self._refreshing, self._lock:
+            if self._last is not None:
+                self._last.close()
+            self.index.close()
         self.notebook.close()
 
 

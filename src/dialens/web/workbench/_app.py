@@ -18,7 +18,12 @@ from dialens.web._loopback import Key, foreign
 from dialens.web._study_app import not_refused
 from dialens.web.workbench import (
     _conversations,
+    _dialogue,
+    _flagging,
+    _flags,
     _overview,
+    _runs,
+    _side_by_side,
     _studies,
     _study_replay,
     _to_study,
@@ -33,6 +38,11 @@ ROUTERS = (
     _studies.routes,
     _study_replay.routes,
     _to_study.routes,
+    _dialogue.routes,
+    _side_by_side.routes,
+    _flagging.routes,
+    _flags.routes,
+    _runs.routes,
 )
 """Functions that make a page's routes of the desk, one a module."""
 

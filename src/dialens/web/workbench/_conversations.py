@@ -11,8 +11,19 @@ from fastapi.responses import JSONResponse, RedirectResponse, Response
 
 from dialens.base import DialensError, capitalised, counted, number
 from dialens.web.workbench._desk import Desk
+from dialens.web.workbench._flagging import code_names
 from dialens.web.workbench._histogram import histogram_chart
-from dialens.workbench import Column, Histogram, Index, Range, Search, View
+from dialens.workbench import (
+    WHOLE,
+    Column,
+    Histogram,
+    Index,
+    Marks,
+    Range,
+    Search,
+    View,
+    marks_of,
+)
 
 _HERE = "/conversations"
 _LEVELS = {
@@ -66,7 +77,8 @@ def routes(desk: Desk) -> APIRouter:
             problem=problem,
             answer=_answer(view, page.total, index),
             page=page,
-            rows=_rows(page.rows, view, shown),
+            rows=_rows(desk, request, page.rows, view, shown),
+            codes=code_names(desk),
             columns=shown,
             heads=[(column, _sorted_by(view, column)) for column in shown],
             chips=_chips(view, index),
@@ -94,7 +106,8 @@ def routes(desk: Desk) -> APIRouter:
         shown = _shown_columns(view, index)
         return desk.render(
             "conversation_rows",
-            rows=_rows(page.rows, view, shown),
+            rows=_rows(desk, request, page.rows, view, shown),
+            codes=code_names(desk),
             columns=shown,
             view=view,
             next_rows=_next_rows(view, page.after),
@@ -312,9 +325,16 @@ def _next_rows(view: View, after: str | None) -> str:
 
 
 def _rows(
-    rows: Sequence[Mapping[str, Any]], view: View, shown: Sequence[Column]
+    desk: Desk,
+    request: Request,
+    rows: Sequence[Mapping[str, Any]],
+    view: View,
+    shown: Sequence[Column],
 ) -> list[dict[str, Any]]:
     """What the template shows of each row."""
+    coder, book = desk.coder(request), desk.workbench.notebook
+    talks = {(row["source"], row["dialog"]) for row in rows if row.get("flags") or row.get("note")}
+    marks = {talk: marks_of(book, *talk, coder) for talk in talks}
     search = Search.parse(view.search)
     here = view.address()
     made = []
@@ -335,8 +355,9 @@ def _rows(
                 "cells": [
                     (column, _cell(row["values"].get(column.name), column)) for column in shown
                 ],
-                "noted": row.get("note") or "",
-                "flagged": (row.get("flags") or "").split(",") if row.get("flags") else [],
+                "marks": marks.get((row["source"], row.get("dialog")), {}).get(
+                    row.get("turn", WHOLE), Marks()
+                ),
             }
         )
     return made

@@ -1,17 +1,13 @@
 """The first page: what the folder holds, how it hangs together, and what is stale."""
 
-import threading
-import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fastapi import APIRouter, HTTPException
 from fastapi.responses import FileResponse, Response
 
 from dialens.web.workbench._desk import Desk
-from dialens.workbench import KIND_WORDS, Catalogue, Item, Workbench, sentence
+from dialens.workbench import KIND_WORDS, Catalogue, Item, sentence
 
-_LOOK_AGAIN_S = 2.0
 _REPORT_HEADERS = {
     "content-security-policy": "sandbox allow-scripts allow-downloads allow-popups; "
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; "
@@ -28,6 +24,7 @@ class Node:
 
     Attributes:
         item: The item.
+        number: Its place in the catalogue.
         word: What it is called.
         children: Made from it, each shown once.
         also: Names of the further items that it was made from.
@@ -35,6 +32,7 @@ class Node:
     """
 
     item: Item
+    number: int
     word: str
     children: tuple["Node", ...]
     also: tuple[str, ...]
@@ -44,11 +42,10 @@ class Node:
 def routes(desk: Desk) -> APIRouter:
     """The overview, and the reports of items."""
     router = APIRouter()
-    look = _Looking(desk.workbench)
 
     @router.get("/")
     def overview() -> Response:
-        look.again()
+        desk.workbench.look()
         catalogue = desk.workbench.catalogue
         return desk.render(
             "overview",
@@ -71,21 +68,6 @@ def routes(desk: Desk) -> APIRouter:
     return router
 
 
-class _Looking:
-    """Looks again what the folder holds, not more than every other second."""
-
-    def __init__(self, workbench: Workbench) -> None:
-        self._workbench = workbench
-        self._lock = threading.Lock()
-        self._looked = time.monotonic()
-
-    def again(self) -> None:
-        with self._lock:
-            if time.monotonic() - self._looked >= _LOOK_AGAIN_S:
-                self._workbench.refresh()
-                self._looked = time.monotonic()
-
-
 def forest(catalogue: Catalogue) -> tuple[Node, ...]:
     """The items as trees: what was made from something stands below it.
 
@@ -104,6 +86,7 @@ def forest(catalogue: Catalogue) -> tuple[Node, ...]:
         others = (name for name in _sources(item) if name != parent.get(item.name))
         return Node(
             item,
+            order[item.name],
             KIND_WORDS[item.kind][0],
             tuple(map(node, below)),
             tuple(dict.fromkeys(others)),
@@ -113,5 +96,6 @@ def forest(catalogue: Catalogue) -> tuple[Node, ...]:
     return tuple(node(item) for item in catalogue.items if item.name not in parent)
 
 
-def _sources(item: Item) -> Sequence[str]:
-    return [source.item for source in item.sources if source.item not in (None, item.name)]  # type: ignore[misc]
+def _sources(item: Item) -> list[str]:
+    names = [source.item for source in item.sources]
+    return [name for name in names if name is not None and name != item.name]

@@ -1,5 +1,6 @@
 // The table of conversations: further rows as one scrolls, rows by key, a range by brushing.
 import { keys } from "./keys.js";
+import { flagging } from "./flagging.js";
 
 const body = document.querySelector("[data-rows]");
 const button = document.querySelector("[data-load]");
@@ -28,15 +29,19 @@ function rows() {
   return [...(body?.querySelectorAll("[data-row]") ?? [])];
 }
 
+const flags = document.querySelector("[data-palette]") && body ? flagging(body) : null;
+
 /** Go some rows on from the one with the focus. */
 async function step(by) {
   const all = rows();
-  const at = all.findIndex((row) => row.contains(document.activeElement));
+  const at = all.findIndex((row) => row === flags?.current() || row.contains(document.activeElement));
   const to = at < 0 ? 0 : at + by;
   if (to >= all.length) await more();
   const row = rows()[Math.max(0, to)];
-  row?.querySelector("[data-open]").focus();
-  row?.scrollIntoView({ block: "nearest" });
+  if (!row) return;
+  if (flags) flags.choose(row);
+  else row.querySelector("[data-open]").focus();
+  row.scrollIntoView({ block: "nearest" });
 }
 
 if (button) {
@@ -48,7 +53,7 @@ if (button) {
 keys({
   j: ["Next row", () => step(1)],
   k: ["Previous row", () => step(-1)],
-  Enter: ["Open the row", () => document.activeElement.closest("[data-row]")?.querySelector("[data-open]").click()],
+  Enter: ["Open the row", () => (document.activeElement.closest("[data-row]") ?? flags?.current())?.querySelector("[data-open]").click()],
   "/": ["Search in texts", () => document.querySelector("#q").focus()],
 });
 
