@@ -190,7 +190,7 @@ def _parts(
     named = f"{number(parts['dialog'])} between items, {number(parts['rater'])} between raters"
     return VarianceParts(**parts), (
         f"assumed: standard deviations of {named}, {number(parts['residual'])} beside; "
-        "`dialens power` plans with others"
+        "dialens power plans with others"
     )
 
 

@@ -12,7 +12,7 @@ from fastapi import APIRouter, Query
 from fastapi.responses import Response
 
 from dialens.analysis.people import People, what_people_said
-from dialens.base import DialensError, counted, first_line, listed, number
+from dialens.base import DialensError, capitalised, counted, first_line, listed, number
 from dialens.corpus import kind_of_rater
 from dialens.report.people import people_answer
 from dialens.studies import read_design
@@ -77,14 +77,14 @@ class Said:
         title: Of the part of the page.
         answer: In a sentence.
         qualities: A quality with the rows of its agents.
-        note: What has to be known.
+        notes: What has to be known.
     """
 
     kind: str
     title: str
     answer: str
     qualities: Sequence[tuple[str, Sequence[Mapping[str, Any]]]]
-    note: str = ""
+    notes: Sequence[str] = ()
 
 
 def routes(desk: Desk) -> APIRouter:
@@ -217,22 +217,24 @@ def _of_kind(kind: str, who: str, title: str, ratings: pl.DataFrame) -> Said:
             f"{ratings.height:,} ratings are too many for models while a page loads: plain means "
             "without intervals. `dialens study analyze` has the rest."
         )
-        return Said(kind, title, "", _plain(ratings), note)
+        return Said(kind, title, "", _plain(ratings), [note])
     try:
         found = what_people_said(ratings)
     except (DialensError, ArithmeticError, ValueError) as error:
         note = f"No intervals: {first_line(error)}"
-        return Said(kind, title, "", _plain(ratings), note)
+        return Said(kind, title, "", _plain(ratings), [note])
     answer = people_answer(found, who) or _one_agent(found, who)
     ended = answer if answer.endswith(".") else f"{answer}."
-    notes = [f"{quality}: {note}" for quality, note in found.notes]
+    told: dict[str, list[str]] = {}
+    for quality, note in found.notes:
+        told.setdefault(note, []).append(quality)
     rows = found.agents.to_dicts()
     return Said(
         kind,
         title,
         f"{ended} ({counted(ratings.height, 'rating')} by {raters}.)",
         interval_rows(rows),
-        " ".join(notes),
+        [f"{capitalised(listed(named))}: {note}." for note, named in told.items()],
     )
 
 
