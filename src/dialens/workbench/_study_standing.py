@@ -85,7 +85,7 @@ def _standing(path: Path) -> StudyStanding:
 
 
 def _people(store: Store, records: tuple[StudyRecord, ...]) -> pl.DataFrame:
-    operating = OperationStore(store, "workbench")
+    operating = OperationStore(store, "command")
     parts = [operating.participants_frame(record.hash) for record in records]
     return pl.concat([pl.DataFrame(schema=_PEOPLE), *parts], how="diagonal_relaxed")
 
