@@ -35,7 +35,21 @@ from ._dialogue import (
     scores_of,
 )
 from ._difference import Behind, Part, Parts, behind, paired_parts, source_of_run, unpaired_parts
+from ._drawing import (
+    DIALOG,
+    MOST_QUANTILES,
+    OPENING,
+    TURN,
+    Draw,
+    DrawnUnit,
+    Strata,
+    Stratum,
+    draw,
+    stratum_columns,
+)
+from ._drawn import DRAWN, read_drawn
 from ._finding import find
+from ._gold import GoldSuggestion, gold_suggestions
 from ._index import Histogram, Index, TablePage
 from ._live import Live, live_of
 from ._notebook import NOTEBOOK, WHOLE, Code, Notebook, SavedView, Unit
@@ -58,6 +72,21 @@ from ._side_by_side import (
 )
 from ._spreads import Spread, spread_of, spreads
 from ._stepping import Neighbours, neighbours
+from ._studied import SAID, Studied, databases_of
+from ._study_making import (
+    JUDGED,
+    MOST_ITEMS,
+    NEEDED,
+    GoldItem,
+    PlannedStudy,
+    StudyWish,
+    planned_study,
+    study_place,
+    template_qualities,
+    write_study_of,
+)
+from ._study_price import Price, QualityPower, known_r, powers, price, scales
+from ._study_standing import StudyStanding, database_with, people_of, reports_of, standings
 from ._text_search import Search
 from ._view import Range, View
 from ._words import KIND_WORDS, sentence
@@ -65,11 +94,20 @@ from ._workbench import Workbench
 
 __all__ = [
     "COMMANDS",
+    "DIALOG",
+    "DRAWN",
     "FEWEST_RATED",
+    "JUDGED",
     "KINDS",
     "KIND_WORDS",
     "MOST_AGENTS",
+    "MOST_ITEMS",
+    "MOST_QUANTILES",
+    "NEEDED",
     "NOTEBOOK",
+    "OPENING",
+    "SAID",
+    "TURN",
     "WHOLE",
     "Association",
     "Behind",
@@ -81,7 +119,11 @@ __all__ = [
     "Comparison",
     "Contender",
     "Dialog",
+    "Draw",
+    "DrawnUnit",
     "Gap",
+    "GoldItem",
+    "GoldSuggestion",
     "Histogram",
     "Index",
     "Item",
@@ -94,6 +136,9 @@ __all__ = [
     "Part",
     "Parting",
     "Parts",
+    "PlannedStudy",
+    "Price",
+    "QualityPower",
     "Range",
     "Rated",
     "RatedQuality",
@@ -107,6 +152,11 @@ __all__ = [
     "SpokenTurn",
     "Spread",
     "StartedRun",
+    "Strata",
+    "Stratum",
+    "Studied",
+    "StudyStanding",
+    "StudyWish",
     "TablePage",
     "Unit",
     "View",
@@ -121,9 +171,14 @@ __all__ = [
     "collections_of",
     "compare_command",
     "contenders",
+    "database_with",
+    "databases_of",
+    "draw",
     "find",
     "find_talk",
     "given",
+    "gold_suggestions",
+    "known_r",
     "live_of",
     "marks_of",
     "mean_gap",
@@ -135,18 +190,30 @@ __all__ = [
     "openings",
     "paired_parts",
     "parting",
+    "people_of",
+    "planned_study",
+    "powers",
+    "price",
     "rated_units",
     "ratings_of",
     "read_dialog",
+    "read_drawn",
+    "reports_of",
     "runs_of",
     "said_columns",
+    "scales",
     "scores_of",
     "sentence",
     "sides",
     "source_of_run",
     "spread_of",
     "spreads",
+    "standings",
+    "stratum_columns",
+    "study_place",
+    "template_qualities",
     "turn_spreads",
     "unpaired_parts",
     "usual_measure",
+    "write_study_of",
 ]

@@ -26,6 +26,9 @@ from dialens.web.workbench import (
     _overview,
     _runs,
     _side_by_side,
+    _studies,
+    _study_replay,
+    _to_study,
 )
 from dialens.web.workbench._desk import Desk, add_assets
 from dialens.web.workbench._middleware import Faults, Keyed
@@ -36,6 +39,9 @@ ROUTERS = (
     _conversations.routes,
     _comparisons.routes,
     _metrics.routes,
+    _studies.routes,
+    _study_replay.routes,
+    _to_study.routes,
     _dialogue.routes,
     _side_by_side.routes,
     _flagging.routes,
