@@ -31,7 +31,7 @@ def test_the_address_is_printed_and_answers_until_it_is_stopped(tmp_path: Path) 
         address = process.stdout.readline().decode().strip()
         assert address.startswith("http://127.0.0.1:")
         assert httpx.get(address).status_code == 200
-        assert httpx.get(address.partition("?")[0]).status_code == 403
+        assert httpx.get(address.partition("?")[0]).status_code == 401
         process.send_signal(signal.SIGINT)
         assert "Error" not in process.stdout.read().decode()
         assert process.wait(30) == 0

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from dialens import Corpus, Resources
-from dialens.report._drilldown import marked_from
+from dialens.report._word_marks import marked_from
 from dialens.text import Lexicon
 from tests.report.conftest import Make
 from tests.report.material import ASKING, FLAT, talk, two_agents

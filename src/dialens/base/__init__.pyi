@@ -6,11 +6,12 @@ from ._estimate import Estimate
 from ._http import RetryPolicy, not_sent, retry_after, send_with_retry
 from ._interrupts import hear_interrupts
 from ._one_thread import one_thread
-from ._progress import Advance, progress
+from ._progress import LOG_EVERY, Advance, progress
 from ._redaction import REMOVED, CleanedPieces, know_secret, without_secrets
 from ._registry import Registry
 from ._run_record import RUN, Recorder, RunRecord, versions
 from ._spreadsheet import for_spreadsheet
+from ._sqlite import sqlite_to_read
 from ._steps import StepChain, open_state, read_marker, step_key, write_marker
 from ._storage import (
     FILES,
@@ -44,6 +45,7 @@ from ._yaml_models import FileProblem, InvalidFile, read_yaml, validated
 __all__ = [
     "ALLOCATOR",
     "FILES",
+    "LOG_EVERY",
     "REMOVED",
     "RUN",
     "Advance",
@@ -101,6 +103,7 @@ __all__ = [
     "send_with_retry",
     "set_aside",
     "sha256_file",
+    "sqlite_to_read",
     "step_key",
     "take_lock",
     "text_table",

@@ -1,5 +1,6 @@
 """Progress for people: a bar on a terminal, a plain line now and then in a log."""
 
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -24,6 +25,8 @@ from dialens.base._display import printable
 from dialens.base._wording import duration
 
 _LOG_EVERY_S = 10.0
+LOG_EVERY = "DIALENS_LOG_EVERY"
+"""Seconds between two lines in a log, for a program that reads them: an environment variable."""
 
 Advance = Callable[[int], None]
 
@@ -58,13 +61,13 @@ def progress(label: str, *, total: int | None = None, unit: str = "turns") -> It
             yield lambda count: bar.advance(task, count)
         return
     started = last = time.monotonic()
-    done = 0
+    done, every = 0, _log_every()
 
     def advance(count: int) -> None:
         nonlocal done, last
         done += count
         now = time.monotonic()
-        if now - last < _LOG_EVERY_S:
+        if now - last < every:
             return
         last = now
         of = f" of {total:,}" if total else ""
@@ -74,6 +77,13 @@ def progress(label: str, *, total: int | None = None, unit: str = "turns") -> It
         print(line, file=sys.stderr, flush=True)
 
     yield advance
+
+
+def _log_every() -> float:
+    try:
+        return max(0.0, float(os.environ.get(LOG_EVERY, _LOG_EVERY_S)))
+    except ValueError:
+        return _LOG_EVERY_S
 
 
 def pace(rate: float) -> str:

@@ -18,9 +18,17 @@ from typing import Any, Self
 
 from dialens.base._errors import DialensError, first_line
 from dialens.base._redaction import without_secrets
-from dialens.base._storage import atomic_file
+from dialens.base._storage import atomic_file, sha256_file
 
 RUN = "run.json"
+TABLES = (
+    "scores.parquet",
+    "turns.parquet",
+    "ratings.parquet",
+    "references.parquet",
+    "answers.parquet",
+)
+"""Files of score folders, corpora and exports that make up their content."""
 _PACKAGES = ("polars", "numpy", "scipy", "altair", "vl-convert-python")
 _GIT_TIMEOUT_S = 5.0
 
@@ -187,6 +195,31 @@ class Recorder:
             **facts,
         )
         return self
+
+    def read_from(self, *places: Path | str | None) -> Self:
+        """Note the hashes of what is read, so that it can be told later whether that changed.
+
+        Files by their own, folders by those of their tables (`TABLES`); anything else, an address
+        for instance, is passed over.
+
+        Examples:
+            >>> import tempfile
+            >>> ratings = Path(tempfile.mkdtemp()) / "ratings.csv"
+            >>> _ = ratings.write_text("1")
+            >>> noted = Recorder("agreement").read_from(ratings, None).record().details["sources"]
+            >>> noted[str(ratings)]["."][:8]
+            '6b86b273'
+        """
+        noted = dict(self._record.details.get("sources", {}))
+        for place in places:
+            if place is None:
+                continue
+            path = Path(place)
+            files = {name: path / name for name in TABLES} if path.is_dir() else {".": path}
+            hashes = {name: sha256_file(file) for name, file in files.items() if file.is_file()}
+            if hashes:
+                noted[str(place)] = hashes
+        return self.observe(details={"sources": noted})
 
     def record(self) -> RunRecord:
         """The record as it stands now, with the steps that are done."""

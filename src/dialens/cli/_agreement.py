@@ -150,7 +150,7 @@ def agreement(
     }
     if ratings.is_file():
         arguments["sha256"] = sha256_file(ratings)
-    recorder = Recorder("agreement", arguments, seed=seed)
+    recorder = Recorder("agreement", arguments, seed=seed).read_from(ratings)
     with atomic_folder(output, inputs=[ratings], force=force) as scratch:
         with recorder.step("read"):
             columns = [*factors, *(part for name in wanted for part in name.split(":"))]

@@ -33,6 +33,10 @@ app = lazy_app(
             "dialens.cli._demo:demo",
             "Score the bundled conversations and write a report to look at.",
         ),
+        "open": (
+            "dialens.cli._open:open_folder",
+            "Show everything of a folder in the browser: conversations, scores, studies.",
+        ),
         "score": (
             "dialens.cli._score:score",
             "Score conversations at every level and write a report.",

@@ -139,7 +139,7 @@ def compare(
         "roles": dict(scoring.reading.roles),
         "whole_turns": scoring.whole_turns,
     }
-    recorder = Recorder("compare", arguments, seed=scoring.seed)
+    recorder = Recorder("compare", arguments, seed=scoring.seed).read_from(*runs)
     with recorder.step("open"):
         opened = open_runs(runs, scoring, metrics=chosen, quiet=quiet)
     joined = join_runs(opened) if len(opened) > 1 else None

@@ -47,7 +47,7 @@ def compare_users(places: Sequence[Path], asked: UserOptions, scoring: ScoringOp
         "columns": dict(scoring.reading.columns),
         "roles": dict(scoring.reading.roles),
     }
-    recorder = Recorder("compare --users", arguments, seed=scoring.seed)
+    recorder = Recorder("compare --users", arguments, seed=scoring.seed).read_from(*places)
     with recorder.step("open"):
         simulated, real = (_read(place, scoring) for place in places)
     with recorder.step("compare"):

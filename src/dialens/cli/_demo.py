@@ -1,6 +1,8 @@
 """`dialens demo`: the whole tour on a bundled corpus."""
 
+import shlex
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
@@ -41,3 +43,11 @@ def demo(
     page = shown(output / "report.html")
     print(f"\nLook at {page}: agents side by side, their emotions and character, ", end="")
     print("and, further down, every dialogue with the words that drove its scores.")
+    print(f"To look around in it: {_opening(output)}")
+
+
+def _opening(output: Path) -> str:
+    """The command that opens the folder, and what it needs where that is not installed."""
+    command = shlex.join(["dialens", "open", shown(output)])
+    installed = find_spec("fastapi") is not None
+    return command if installed else f"{command} (after pip install 'dialens[studies]')"

@@ -297,7 +297,7 @@ def power(
         "dialogs": counts_of(dialogs, "--dialogs") or [1],
     }
     arguments = {**grid, "effects": effects, "parts": question.stated, "ratings": ratings}
-    recorder = Recorder("power", arguments, seed=seed)
+    recorder = Recorder("power", arguments, seed=seed).read_from(ratings)
     designs = len(effects) * len(grid["raters"]) * len(grid["items"]) * len(grid["dialogs"])
     with atomic_folder(output, inputs=[ratings] if ratings else [], force=force) as scratch:
         with (

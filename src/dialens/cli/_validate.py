@@ -209,6 +209,7 @@ def validate(
         "folds": folds,
     }
     recorder = Recorder("validate", arguments, seed=seed)
+    recorder.read_from(corpus, scores, ratings, *(own or []))
     inputs = [corpus, *(place for place in (scores, ratings) if place is not None), *(own or [])]
     with atomic_folder(output, inputs=inputs, force=force) as scratch:
         with recorder.step("read"), progress("Reading") as advance:

@@ -7,7 +7,7 @@ from ._fetching import local_file, remote_address
 from ._intake import Intake, OnError, RecordError, message
 from ._marks import FINISH, CutOff, cut_off_turns, is_cut_off, silences
 from ._names import agent_labels
-from ._opening import read
+from ._opening import read, recognised
 from ._partial import PARTIAL, partial_dialogs
 from ._read_options import ReadOptions
 from ._reading import Reader, RecordReader
@@ -61,6 +61,7 @@ __all__ = [
     "packing_of",
     "partial_dialogs",
     "read",
+    "recognised",
     "remedy_of",
     "remote_address",
     "role_of",

@@ -141,6 +141,24 @@ def _corpus(
     return Corpus.from_tables(tables, {"source": origin, "counts": {"rejected": intake.rejected}})
 
 
+def recognised(path: Path) -> str | None:
+    r"""The name of the format that a file or folder seems to be in; None if in none of ours.
+
+    Only its beginning is looked at, so that this is quick however large it is.
+
+    Examples:
+        >>> import tempfile
+        >>> path = Path(tempfile.mkdtemp()) / "talk.txt"
+        >>> _ = path.write_text("A: hello\nB: hello to you\n")
+        >>> recognised(path), recognised(path.with_name("none.txt"))
+        ('transcript', None)
+    """
+    try:
+        return choose(Source(path), None, readers()).name
+    except (DialensError, OSError, ValueError):
+        return None
+
+
 @contextmanager
 def opened(
     paths: Sequence[str | Path], options: ReadOptions, intake: Intake

@@ -1,8 +1,7 @@
 """The dialogues a reader can open: a fair sample, every turn's scores, and the words behind them.
 
 The values are those of the scores; where a run kept no turns, only dialogues have values. The words
-are marked anew: the tokens are those of the tokeniser, the weights those of the lexicons that were
-counted with.
+are marked anew.
 """
 
 from collections import Counter
@@ -13,18 +12,14 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from dialens.base import DialensError
 from dialens.corpus import Corpus
 from dialens.metrics import MetricCard, Resources, Scores
-from dialens.text import is_word, spans_of_texts
+from dialens.report._word_marks import CountedWords, check_resources, counts_partner, marked_from
 
-_OF_FUNCTION_WORDS = 0.9
 _MOST_TURNS = 200
 _MOST_CHARACTERS = 6_000
 _MOST_UNFOLDED = 12
 _FEWEST_FOLDED = 3
-_WORD, _CONTENT, _QUESTION = 1, 2, 4
-_LENSES = ("emotion", "style", "content", "question")
 
 
 @dataclass(frozen=True)
@@ -94,7 +89,7 @@ def drilldown(
         headline: Metrics by which dialogues can be sorted.
         resources: What the run was scored with; other ones are refused.
     """
-    _check_resources(scores, resources)
+    check_resources(scores.signatures, resources)
     turns = (
         corpus.turns.filter(pl.col("dialog").is_in(list(sample.dialogs)))
         .select("system", "agent", "dialog", "turn", "speaker", "role", "text")
@@ -107,7 +102,7 @@ def drilldown(
     turn_values = _turn_values(rows, [card.name for card in per_turn], reasons)
     chosen = scores.dialog_values(headline).filter(pl.col("dialog").is_in(list(sample.dialogs)))
     of_dialog = {row[2]: row[3:] for row in chosen.rows()}
-    words = _Words(resources)
+    words = CountedWords(resources)
     dialogs = []
     for key, talk in turns.group_by("system", "agent", "dialog", maintain_order=True):
         system, agent, dialog = (str(part) for part in key)
@@ -140,28 +135,6 @@ def drilldown(
     }
 
 
-def marked_from(resources: Resources) -> float:
-    """The weight from which an emotion word is marked: what function words hardly reach.
-
-    A lexicon learned from text gives small weights to nearly every word, "the" included. What nine
-    of ten function words stay below says nothing of an emotion, whatever the word; such words still
-    count towards the scores. Where function words weigh as much as any, nothing is left out.
-
-    Examples:
-        >>> weights = Resources().emotion.weights(pl.Series(["the", "monday", "afraid"]))
-        >>> (weights.max(axis=1) >= marked_from(Resources())).tolist()
-        [False, False, True]
-    """
-    function_words = resources.stop.entries["term"].unique().sort()
-    weights = np.abs(resources.emotion.weights(function_words)).max(axis=1, initial=0.0)
-    weighing = weights[weights > 0]
-    if not len(weighing):
-        return 0.0
-    bound = float(np.quantile(weighing, _OF_FUNCTION_WORDS))
-    heaviest = float(resources.emotion.entries["weight"].abs().max() or 0.0)  # type: ignore[arg-type]
-    return bound if bound < heaviest else 0.0
-
-
 def _turn_rows(scores: Scores, sample: Sample) -> pl.DataFrame:
     chosen = (pl.col("level") == "turn") & pl.col("dialog").is_in(list(sample.dialogs))
     columns = ("metric", "dialog", "turn", "value", "reason")
@@ -183,25 +156,6 @@ def _turn_metrics(metrics: Sequence[MetricCard], headline: Sequence[str]) -> lis
     return [{"name": card.name, "label": card.long_label, "group": group(card)} for card in metrics]
 
 
-def _check_resources(scores: Scores, resources: Resources) -> None:
-    """Refuse other lexicons, another prompt or seed than the signatures name."""
-    lexicons = (resources.emotion, resources.style, resources.stop)
-    allowed = {
-        "lex": {f"{lexicon.name}@{lexicon.sha256[:8]}" for lexicon in lexicons},
-        "prompt": {resources.prompt},
-        "seed": {str(resources.seed)},
-    }
-    for name, signature in scores.signatures.items():
-        for part in signature.split("|")[2:]:
-            key, _, value = part.partition(":")
-            if value not in allowed.get(key, {value}):
-                raise DialensError(
-                    f"The report was given other resources than the scores: {name} was scored as "
-                    f"{signature}, and now has {key}:{' or '.join(sorted(allowed[key]))}. "
-                    "Give the same lexicons, prompt and seed, or score again."
-                )
-
-
 def _lenses(
     metrics: Sequence[MetricCard], per_turn: Sequence[MetricCard]
 ) -> dict[str, dict[str, Any]]:
@@ -210,15 +164,13 @@ def _lenses(
     `parts` and `wholes` are places in `turnMetrics`.
     """
     lenses = {}
-    for lens in _LENSES:
-        members = [card for card in metrics if card.lens == lens]
+    for lens, partner in counts_partner(metrics).items():
         shown = [(place, card) for place, card in enumerate(per_turn) if card.lens == lens]
-        if members:
-            lenses[lens] = {
-                "partner": any("partner" in card.needs for card in members),
-                "parts": [place for place, card in shown if card.part_of],
-                "wholes": [place for place, card in shown if not card.part_of],
-            }
+        lenses[lens] = {
+            "partner": partner,
+            "parts": [place for place, card in shown if card.part_of],
+            "wholes": [place for place, card in shown if not card.part_of],
+        }
     return lenses
 
 
@@ -259,77 +211,3 @@ def _turn_values(
 def _short(value: float | None) -> float | None:
     """Five significant digits: what is shown has fewer."""
     return None if value is None else float(f"{value:.5g}")
-
-
-class _Words:
-    """The distinct counted words of all embedded turns, numbered in order of appearance."""
-
-    def __init__(self, resources: Resources) -> None:
-        self._resources = resources
-        self._numbers: dict[str, int | None] = {}
-        self._rows: list[list[Any]] = []
-
-    def of(self, texts: Sequence[str], was_cut: Sequence[bool]) -> list[list[int]]:
-        """For each text start, length and word number of each counted word, one after another.
-
-        Places are in UTF-16 units, as JavaScript counts. The last token of a text that was cut
-        may be half a word, and is left alone.
-        """
-        found = spans_of_texts(texts)
-        found = [spans[:-1] if half else spans for spans, half in zip(found, was_cut, strict=True)]
-        self._learn([token for spans in found for _, _, token in spans])
-        made = []
-        for text, spans in zip(texts, found, strict=True):
-            place = _utf16_places(text)
-            flat: list[int] = []
-            for start, end, token in spans:
-                number = self._numbers[token]
-                if number is not None:
-                    flat += [place[start], place[end] - place[start], number]
-            made.append(flat)
-        return made
-
-    def _learn(self, tokens: Sequence[str]) -> None:
-        fresh = [token for token in dict.fromkeys(tokens) if token not in self._numbers]
-        if not fresh:
-            return
-        words = pl.Series("w", fresh, dtype=pl.String)
-        about = words.to_frame().select(
-            word=is_word("w"), mark=pl.col("w").str.contains("?", literal=True) & ~is_word("w")
-        )
-        emotion = self._resources.emotion.weights(words)
-        style = self._resources.style.weights(words)
-        stopped = (self._resources.stop.weights(words) != 0).any(axis=1)
-        for token, weights, kinds, is_stop, (word, mark) in zip(
-            fresh, emotion, style, stopped.tolist(), about.iter_rows(), strict=True
-        ):
-            felt = {int(i): round(float(weights[i]), 3) for i in np.flatnonzero(weights)}
-            categories = [int(i) for i in np.flatnonzero(kinds)]
-            flags = _WORD * word + _CONTENT * (word and not is_stop) + _QUESTION * mark
-            if not (felt or categories or flags & (_CONTENT | _QUESTION)):
-                self._numbers[token] = None
-                continue
-            self._numbers[token] = len(self._rows)
-            self._rows.append([token, felt, categories, flags])
-
-    def table(self) -> list[list[Any]]:
-        """One row a word: the word, its emotions with weights, its kinds of function word, flags.
-
-        Flags: 1 a word, 2 a content word, 4 a question mark.
-        """
-        return self._rows
-
-
-def _utf16_places(text: str) -> Sequence[int]:
-    """The place of each character, and of the end, as JavaScript counts.
-
-    Examples:
-        >>> list(_utf16_places("a😀b"))
-        [0, 1, 3, 4]
-    """
-    if text.isascii() or max(text) <= "\uffff":
-        return range(len(text) + 1)
-    places = [0]
-    for character in text:
-        places.append(places[-1] + (2 if character > "\uffff" else 1))
-    return places

@@ -1,7 +1,7 @@
 """What is judged: contexts with candidate responses, dialogues, or the turns of dialogues."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import chain, combinations, repeat
 from pathlib import Path
@@ -12,7 +12,7 @@ from dialens.base import DialensError, did_you_mean, read_yaml, validated
 from dialens.corpus import Intake, read
 from dialens.studies._media import Media, load_media
 from dialens.studies._types import JSON
-from dialens.studies.design import GoldEntry, ItemEntry, Items, UtteranceEntry
+from dialens.studies.design import GoldEntry, ItemEntry, Items, Origin, UtteranceEntry
 
 REFERENCE = "reference"
 PLAIN = "plain"
@@ -187,25 +187,9 @@ def inline_item(entry: ItemEntry, unit: str, system: str, folder: Path = _HERE) 
             raise DialensError(
                 f"The item {entry.id!r} has no responses: there is nothing to judge."
             )
-        for key in entry.variants:
-            if key not in entry.responses:
-                hint = did_you_mean(key, entry.responses)
-                raise DialensError(
-                    f"The item {entry.id!r} has variants of {key!r}, which is no response. {hint}"
-                    f"Responses: {', '.join(entry.responses)}."
-                )
-        candidates = tuple(
-            Candidate(
-                key,
-                text,
-                system,
-                key,
-                entry.id,
-                len(entry.context),
-                variants=entry.variants.get(key, {}),
-            )
-            for key, text in entry.responses.items()
-        )
+        for what, named in (("variants", entry.variants), ("origins", entry.origins)):
+            _known_responses(entry, what, named, entry.responses)
+        candidates = tuple(_candidate(entry, key, system) for key in entry.responses)
         return Item(entry.id, _spoken(entry.context), candidates, entry.standard, rules, media)
     if entry.responses:
         raise DialensError(
@@ -221,8 +205,44 @@ def inline_item(entry: ItemEntry, unit: str, system: str, folder: Path = _HERE) 
             f"Name the speaker that is judged with `agent`; speakers: {', '.join(speakers)}."
         )
     roles = ["agent" if utterance.speaker == agent else "partner" for utterance in said]
-    whole = _whole(entry.id, said, roles, unit, system, agent, entry.id, rules)
+    _known_responses(entry, "origins", entry.origins, [agent])
+    origin = entry.origins.get(agent) or Origin(dialog=entry.id)
+    whole = _whole(
+        entry.id,
+        said,
+        roles,
+        unit,
+        origin.system or system,
+        origin.agent or agent,
+        origin.dialog,
+        rules,
+    )
     return replace(whole, media=media)
+
+
+def _known_responses(
+    entry: ItemEntry, what: str, named: Iterable[str], known: Collection[str]
+) -> None:
+    for key in named:
+        if key not in known:
+            raise DialensError(
+                f"The item {entry.id!r} has {what} of {key!r}, which is no response. "
+                f"{did_you_mean(key, known)}Responses: {', '.join(known)}."
+            )
+
+
+def _candidate(entry: ItemEntry, key: str, system: str) -> Candidate:
+    """A response of an item, by where it comes from or else by its place in the study."""
+    origin = entry.origins.get(key) or Origin(dialog=entry.id)
+    return Candidate(
+        key,
+        entry.responses[key],
+        origin.system or system,
+        origin.agent or key,
+        origin.dialog,
+        len(entry.context) if origin.turn is None else origin.turn,
+        variants=entry.variants.get(key, {}),
+    )
 
 
 def _spoken(context: Sequence[UtteranceEntry]) -> tuple[Utterance, ...]:

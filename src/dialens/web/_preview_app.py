@@ -1,12 +1,9 @@
 """`dialens study preview`: see a study while it is written, edit it, take it; nothing is stored.
 
-Only for the author, on the author's machine: requests have to name this machine as their host (so
-that no foreign name can be made to point here), writing ones have to come from the page itself,
-and all need a token that only the address printed by the command holds.
+Only for the author, on the author's machine, by the token in the address that the command prints
+(`dialens.web._loopback`).
 """
 
-import hashlib
-import hmac
 import json
 import secrets
 from collections.abc import Awaitable, Callable
@@ -36,16 +33,14 @@ from dialens.studies import (
 from dialens.studies.recruiters import recruiters
 from dialens.web._cookies import CookieJar
 from dialens.web._guard import Guard, security_headers
+from dialens.web._loopback import Key, foreign
 from dialens.web._preview_screens import cell_or_first, preview_routes
 from dialens.web._site import Site
 from dialens.web._study_app import add_assets, add_media, not_refused, study_app
 from dialens.web._study_file import FileChanged, StudyFile, site_in_memory
 
 HOME = "/preview"
-_HOSTS = ("127.0.0.1", "localhost", "[::1]")
 _OURS = (HOME, "/assets/", "/media/", "/favicon.ico")
-_READING = ("GET", "HEAD")
-_NOT_OPEN = "Open the address that `dialens study preview` printed: it holds the key to this page."
 _NOTHING_YET = "The study file was not valid yet; there is nothing to show."
 
 
@@ -118,12 +113,8 @@ class StudyPreview:
     _taken: tuple[Site, ASGIApp] | None = None
 
     def __post_init__(self) -> None:
+        self.key = Key(self.token, "dialens study preview", "dialens-preview")
         self._own = _own_app(self)
-
-    @property
-    def cookie(self) -> str:
-        """Name of the cookie that holds the key; cookies do not know ports."""
-        return f"dialens-preview-{hashlib.sha256(self.token.encode()).hexdigest()[:12]}"
 
     @property
     def address(self) -> str:
@@ -172,7 +163,7 @@ class StudyPreview:
         if scope["type"] != "http":
             await self._own(scope, receive, send)
             return
-        refusal = _refusal(scope)
+        refusal = foreign(scope)
         if refusal is not None:
             await refusal(scope, receive, send)
         elif scope["path"].startswith(_OURS):
@@ -181,18 +172,6 @@ class StudyPreview:
             await RedirectResponse(HOME, 303)(scope, receive, send)
         else:
             await self._taken[1](scope, receive, _framed(send))
-
-
-def _refusal(scope: Scope) -> Response | None:
-    """Refuse what another page on the web may have sent."""
-    sent = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
-    host = sent.get("host", "")
-    if host.rpartition(":")[0] not in _HOSTS and host not in _HOSTS:
-        return PlainTextResponse("This page is only for this machine.", 421)
-    origin = sent.get("origin")
-    if scope["method"] not in _READING and origin not in (None, f"http://{host}"):
-        return PlainTextResponse("This request came from another site.", 403)
-    return None
 
 
 def _framed(send: Send) -> Send:
@@ -219,11 +198,7 @@ def _own_app(preview: StudyPreview) -> FastAPI:
         dependencies=[Depends(not_refused)],
     )
 
-    def allowed(request: Request) -> None:
-        shown = request.cookies.get(preview.cookie) or request.query_params.get("token", "")
-        if not hmac.compare_digest(shown.encode(), preview.token.encode()):
-            raise HTTPException(403, _NOT_OPEN)
-
+    allowed = preview.key.check
     app.include_router(preview_routes(HOME, preview.site, allowed, editable=True))
     _add_watching(app, preview, allowed)
     _add_editing(app, preview, allowed)
@@ -238,7 +213,7 @@ def _own_app(preview: StudyPreview) -> FastAPI:
     ) -> Response:
         response = await answer(request)
         if request.url.path == HOME and response.status_code == 200:
-            response.set_cookie(preview.cookie, preview.token, httponly=True, samesite="strict")
+            preview.key.keep(response)
         return response
 
     return app

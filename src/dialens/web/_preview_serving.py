@@ -1,19 +1,10 @@
-"""A server for the preview of a study: on this machine only, one process, no log."""
+"""A server for the preview of a study: on this machine only."""
 
-import asyncio
-import socket
-import webbrowser
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 
-import uvicorn
-
-from dialens.base import DialensError
+from dialens.web._loopback_serving import serve_here
 from dialens.web._preview_app import study_preview
-from dialens.web._serving import PatientProtocol
-
-_HOST = "127.0.0.1"
 
 
 def serve_preview(
@@ -29,28 +20,6 @@ def serve_preview(
     """
     preview = study_preview(study)
     try:
-        line = socket.create_server((_HOST, port))
-    except OSError as error:
-        raise DialensError(
-            f"Port {port} cannot be used: {error.strerror}. Name another with --port."
-        ) from error
-    address = f"http://{_HOST}:{line.getsockname()[1]}{preview.address}"
-    config = uvicorn.Config(
-        preview,
-        http=PatientProtocol,
-        ws="none",
-        lifespan="off",
-        access_log=False,
-        log_level="warning",
-        server_header=False,
-        timeout_graceful_shutdown=1,
-    )
-    ready(address)
-    if open_browser:
-        webbrowser.open(address)
-    try:
-        with suppress(KeyboardInterrupt):
-            asyncio.run(uvicorn.Server(config).serve([line]))
+        serve_here(preview, preview.address, port=port, ready=ready, open_browser=open_browser)
     finally:
         preview.close()
-        line.close()

@@ -176,6 +176,7 @@ def analyze(
     chosen = Versions(version, all_versions)
     target = output or _beside(source)
     recorder = Recorder("study analyze", arguments | {"resamples": resamples}, seed=seed)
+    recorder.read_from(source)
     draws = Resampling(resamples=resamples, seed=seed)
     with atomic_folder(target, inputs=[source], force=force) as scratch:
         with recorder.step("read"):

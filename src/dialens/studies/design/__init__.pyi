@@ -21,6 +21,7 @@ from ._items import (
     ItemEntry,
     Items,
     MediaEntry,
+    Origin,
     Section,
     UtteranceEntry,
 )
@@ -76,6 +77,7 @@ __all__ = [
     "LinkRecruiter",
     "MTurkRecruiter",
     "MediaEntry",
+    "Origin",
     "Pace",
     "PersonalRecruiter",
     "ProlificRecruiter",

@@ -124,6 +124,19 @@ class MediaEntry(Section):
     """The response that it belongs to; the context if not given."""
 
 
+class Origin(Section):
+    """Where a response, or a whole conversation, comes from, in the words of a corpus."""
+
+    dialog: str = Setting(min_length=1)
+    """The conversation."""
+    turn: int | None = Setting(default=None, ge=0)
+    """Number of the turn that the response is; where the context ends if not given."""
+    agent: str = ""
+    """Who gave it; the name of the response if not given."""
+    system: str = ""
+    """What the agent belongs to; the study's name if not given."""
+
+
 class ItemEntry(Section):
     """One item: a context and the responses to it, or a whole conversation."""
 
@@ -140,6 +153,9 @@ class ItemEntry(Section):
     variants: Annotated[dict[str, dict[str, str]], MATERIAL] = Setting(default_factory=dict)
     """Other forms of responses, by agent and by level of the factor `variant`: `{agent_a: {padded:
     …}}`. The level `plain` is the response itself."""
+    origins: dict[str, Origin] = Setting(default_factory=dict)
+    """Where responses come from, so that their ratings find the way back: `{agent_a: {dialog: d7,
+    turn: 3}}`; of a whole conversation by the speaker that is judged."""
     standard: Annotated[str | None, MATERIAL] = None
     """The response that others are compared with."""
     media: list[MediaEntry] = Setting(default_factory=list)

@@ -16,7 +16,7 @@ from typing import IO, Self
 
 import polars as pl
 
-from dialens.base import DialensError, Spent, take_lock
+from dialens.base import DialensError, Spent, sqlite_to_read, take_lock
 from dialens.studies._types import JSON
 from dialens.studies.judges._settings import FIRST_OCCASION
 
@@ -215,6 +215,27 @@ class Ledger:
         except sqlite3.DatabaseError as error:
             raise DialensError(f"{path} is no ledger of judges: {error}.") from error
         return cls(path, connection, locked)
+
+    @classmethod
+    def look_into(cls, path: Path) -> Self:
+        """Open the file to read only, also while judges are being asked.
+
+        Raises:
+            DialensError: It is no ledger, or one of another version of dialens.
+        """
+        connection = sqlite_to_read(path)
+        try:
+            found = connection.execute("PRAGMA user_version").fetchone()[0]
+        except sqlite3.DatabaseError as error:
+            connection.close()
+            raise DialensError(f"{path} is no ledger of judges: {error}.") from error
+        if found != _VERSION:
+            connection.close()
+            raise DialensError(
+                f"{path} was written by another version of dialens. `dialens study judge` with "
+                "the newest one brings it up to date."
+            )
+        return cls(path, connection)
 
     def __enter__(self) -> Self:
         """The ledger itself."""

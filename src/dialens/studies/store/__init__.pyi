@@ -17,8 +17,9 @@ from ._exports import ANALYSIS, ARCHIVE, IDENTITIES_FILE, PEOPLE, TABLES, Export
 from ._figures import CellProgress, EarlyEnd, Times
 from ._forget import Forgotten
 from ._frames import ANSWERS, EXCHANGES
-from ._histories import History, ScreenVisit, histories
+from ._histories import History, PageEvent, ScreenVisit, events_of, histories
 from ._logins import EndedLogins, LoginTries, TooManyTries
+from ._looking import answered, look_into
 from ._messages import AgentFailure, AgentReply, Lease, ParticipantMessage
 from ._operating import OperationStore
 from ._partial import lost_by_agent, partial_sentences
@@ -106,6 +107,7 @@ __all__ = [
     "NotFinished",
     "OperationStore",
     "Overdue",
+    "PageEvent",
     "ParticipantMessage",
     "Payment",
     "PaymentStore",
@@ -133,15 +135,18 @@ __all__ = [
     "UnknownStudy",
     "WaveProgress",
     "WrongKey",
+    "answered",
     "check_copy",
     "copy_database",
     "copy_sqlite",
     "database_size",
     "database_url",
     "end_log",
+    "events_of",
     "first_shown",
     "histories",
     "last_failures",
+    "look_into",
     "lost_by_agent",
     "no_place",
     "pace_sentences",

@@ -67,7 +67,7 @@ class Database:
             pool_timeout=_WAIT_S,
             hide_parameters=True,
         )
-        _prepare(engine)
+        prepare_sqlite(engine)
         return cls(engine, threading.Lock())._upgraded()
 
     def _upgraded(self) -> "Database":
@@ -273,7 +273,7 @@ def _sqlite(url: URL, *, create: bool) -> Engine:
                 "or name another."
             )
         path.touch(mode=0o600)  # people's answers; the log beside it takes the same mode
-    _check_is_sqlite(path)
+    check_is_sqlite(path)
     options: dict[str, Any] = {"connect_args": {"timeout": _WAIT_S}}
     if _is_frozen(path):
         # Without a log beside it, which nobody could make, SQLite reads it only when told so.
@@ -287,7 +287,7 @@ def _sqlite(url: URL, *, create: bool) -> Engine:
         pool_timeout=_WAIT_S,
         hide_parameters=True,  # they are people's answers, and errors go into logs
     )
-    _prepare(engine)
+    prepare_sqlite(engine)
     return engine
 
 
@@ -298,7 +298,7 @@ def _is_frozen(path: Path) -> bool:
     return not writable and not Path(f"{path}-wal").exists()
 
 
-def _check_is_sqlite(path: Path) -> None:
+def check_is_sqlite(path: Path) -> None:
     """Refuse a file that is something else; an empty one is a database without tables."""
     try:
         with path.open("rb") as file:
@@ -312,7 +312,8 @@ def _check_is_sqlite(path: Path) -> None:
         )
 
 
-def _prepare(engine: Engine) -> None:
+def prepare_sqlite(engine: Engine) -> None:
+    """Let every connection of an engine keep the promise, and begin transactions as we say."""
     # One statement for the answers of a screen: at each, a thread has to get Python's lock back
     # while everybody waits for the one that may write.
     engine.dialect.use_insertmanyvalues_wo_returning = True

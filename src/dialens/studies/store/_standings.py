@@ -21,6 +21,7 @@ class SessionStanding:
         position: Screens submitted: what was answered changes with it, and never otherwise.
         counts: Whether its answers count; not if the person began again.
         live: Whether it is under way.
+        excluded: Whether the person is left out of the analysis.
     """
 
     id: int
@@ -28,6 +29,7 @@ class SessionStanding:
     position: int
     counts: bool
     live: bool
+    excluded: bool
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,7 @@ class Standings:
                     sessions.c.position,
                     sessions.c.state != RESTARTED,
                     sessions.c.state == LIVE,
+                    participants.c.excluded_at.is_not(None),
                 )
                 .join(participants, participants.c.id == sessions.c.participant_id)
                 .where(participants.c.study_id == study_id(connection, study))

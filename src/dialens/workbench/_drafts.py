@@ -1,0 +1,115 @@
+"""An item as it is recognised, before it is known how it stands to the others."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from dialens.base import RunRecord
+
+SELF = "."
+"""Stands for the file itself among the hashes of what was read."""
+
+_MOST_JSON = 16 * 1_048_576
+
+
+@dataclass(frozen=True)
+class Input:
+    """Something that a record says was read.
+
+    Attributes:
+        place: Its path as it was named, which may be relative to a folder of then, or its address.
+        hashes: SHA-256 of its files, by their path below it; of itself by :data:`SELF`.
+        word: What it is to the item, in words.
+        option: Whether it was named by an option rather than an argument of the command.
+        by_name: Whether the place is the name of a study rather than a path.
+    """
+
+    place: str
+    hashes: Mapping[str, str] = field(default_factory=dict)
+    word: str = ""
+    option: bool = False
+    by_name: bool = False
+
+
+@dataclass(frozen=True)
+class Draft:
+    """What was recognised at a place.
+
+    Attributes:
+        kind: Of the item.
+        path: Its folder or file.
+        title: What it is, in one sentence.
+        counts: Conversations, agents, turns, metrics, participants, as far as they are known.
+        made: When it was made.
+        record: Its run record.
+        inputs: What it was made from.
+        report: Its page.
+        damage: What is wrong with it; empty for most.
+        label: Told apart from others at the same path by this.
+        known_as: Its name to others, where that is not its path.
+        last_change: When something came to it last, where its files do not tell.
+    """
+
+    kind: str
+    path: Path
+    title: str
+    counts: Mapping[str, int] = field(default_factory=dict)
+    made: datetime | None = None
+    record: RunRecord | None = None
+    inputs: tuple[Input, ...] = ()
+    report: Path | None = None
+    damage: str = ""
+    label: str = ""
+    known_as: str = ""
+    last_change: datetime | None = None
+
+
+def changed_at(path: Path) -> datetime | None:
+    """When a file was written last."""
+    try:
+        return datetime.fromtimestamp(path.stat().st_mtime, UTC)
+    except (OSError, OverflowError, ValueError):
+        return None
+
+
+def moment(text: object) -> datetime | None:
+    """A time as records hold it.
+
+    Examples:
+        >>> moment("2026-11-16T22:47:45+00:00").hour, moment("soon"), moment(None)
+        (22, None, None)
+    """
+    try:
+        read = datetime.fromisoformat(str(text))
+    except ValueError:
+        return None
+    return read if read.tzinfo is not None else read.replace(tzinfo=UTC)
+
+
+def read_json(path: Path) -> dict[str, Any] | None:
+    """An object in a JSON file; None where there is no such thing."""
+    try:
+        if path.stat().st_size > _MOST_JSON:
+            return None
+        content = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return None
+    return content if isinstance(content, dict) else None
+
+
+def whole(value: object) -> int:
+    """A count as records hold it; 0 for anything else.
+
+    Examples:
+        >>> whole(42), whole("42"), whole(None)
+        (42, 0, 0)
+    """
+    return value if isinstance(value, int) else 0
+
+
+def existing(path: Path) -> Path | None:
+    """A file, if it is there."""
+    return path if path.is_file() else None
