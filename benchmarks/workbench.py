@@ -14,11 +14,11 @@ import argparse
 import resource
 import sqlite3
 import statistics
-import sys
 import tempfile
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
+from functools import partial
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -31,7 +31,7 @@ import polars as pl
 from dialens.base import Recorder, TableSink, list_files
 from dialens.corpus import TURNS, Corpus, Tables, write_corpus
 from dialens.metrics import SCORES, ScoredMetric, metrics
-from dialens.metrics._scores import write_cards
+from dialens.metrics._scored_metric import write_cards
 from dialens.workbench import Range, View, Workbench
 
 TURNS_A_TALK, BATCH, AGENTS = 8, 20_000, 4
@@ -207,7 +207,7 @@ def compare(index_folder: Path, port: int, repeats: int) -> None:
         ours, bare, pages = [], [], []
         for _ in range(repeats):
             fresh = Index(index_folder)  # nothing cached
-            ours.append(timed(lambda index=fresh, view=view: index.page(view)))
+            ours.append(timed(partial(fresh.page, view)))
             fresh.close()
             if asked is not None:
                 bare.append(
@@ -216,7 +216,7 @@ def compare(index_folder: Path, port: int, repeats: int) -> None:
                     )
                 )
             elif match is not None:
-                bare.append(timed(lambda match=match: ask_words(words, match)))
+                bare.append(timed(partial(ask_words, words, match)))
             pages.append(page_seconds(port, view))
         middle = statistics.median(ours)
         ratio = f"{middle / statistics.median(bare):7.1f}" if bare else f"{'':>7}"
@@ -275,4 +275,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()
