@@ -124,6 +124,8 @@ class Notebook:
     def version(self) -> tuple[int, int]:
         """Changes whenever anybody wrote; to see what another workbench did."""
         with self._lock:
+            if self._database is None and self.path.exists():  # another workbench made it
+                self._database = self._opened()
             if self._database is None:
                 return (0, 0)
             seen = self._database.execute("pragma data_version").fetchone()[0]

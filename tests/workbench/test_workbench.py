@@ -1,0 +1,144 @@
+"""A folder that is open: read only, indexed once, followed while it changes."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from dialens.base import DialensError
+from dialens.workbench import NOTEBOOK, Unit, View, Workbench, _workbench
+from tests.workbench.by_hand import corpus_folder, score_folder
+from tests.workbench.folders import write_chats
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    place = tmp_path / "mine"
+    place.mkdir()
+    corpus_folder(place / "talks")
+    score_folder(place / "out", place / "talks")
+    return place
+
+
+def hashes(folder: Path) -> dict[str, tuple[str, int]]:
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    return {
+        str(path): (hashlib.sha256(path.read_bytes()).hexdigest(), path.stat().st_mtime_ns)
+        for path in files
+    }
+
+
+def until(holds: Callable[[], bool], seconds: float = 30.0) -> None:
+    end = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def test_opening_twice_changes_no_file_and_indexes_once(folder: Path, tmp_path: Path) -> None:
+    before = hashes(folder)
+    said: list[str] = []
+    for _ in range(2):
+        bench = Workbench.open(folder, cache=tmp_path / "cache", report=said.append)
+        assert bench.index.count(View()) == 16
+        bench.close()
+    assert hashes(folder) == before
+    assert said.count("Writing the index") == 1
+
+
+def test_only_the_notebook_is_written(folder: Path, tmp_path: Path) -> None:
+    before = hashes(folder)
+    bench = Workbench.open(folder, cache=tmp_path / "cache")
+    bench.notebook.flag(Unit("talks", "exam-calm", 1), 1, "ann")
+    bench.follow()
+    assert bench.index.count(View(choices={"flag": ("any",)})) == 1
+    bench.close()
+    after = hashes(folder)
+    assert {name for name in after if after[name] != before.get(name)} == {str(folder / NOTEBOOK)}
+
+
+def test_two_workbenches_see_each_others_flags(folder: Path, tmp_path: Path) -> None:
+    opened: list[Workbench] = []
+
+    def open_it() -> None:
+        opened.append(Workbench.open(folder, cache=tmp_path / "cache"))
+
+    threads = [threading.Thread(target=open_it) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    one, other = opened
+    one.notebook.flag(Unit("talks", "cat-curt", 1), 4, "ann")
+    other.follow()
+    assert other.index.count(View(choices={"flag": ("4",)})) == 1
+    one.close()
+    other.close()
+
+
+def test_conversations_that_change_are_taken_in(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_chats(folder / "chats.jsonl")
+    bench = Workbench.open(folder, cache=tmp_path / "cache")
+    assert bench.index.count(View()) == 16 + 32
+    write_chats(folder / "chats.jsonl", more=1)
+    monkeypatch.setattr(_workbench, "_LOOK_AGAIN_S", 0.0)
+
+    def grown() -> bool:
+        bench.follow()
+        return bench.index.count(View()) == 16 + 36
+
+    until(grown)
+    assert bench.trouble == ""
+    bench.close()
+
+
+def test_a_folder_that_goes_away_leaves_what_was_seen(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench = Workbench.open(folder, cache=tmp_path / "cache")
+    monkeypatch.setattr(_workbench, "_LOOK_AGAIN_S", 0.0)
+    folder.rename(tmp_path / "moved")
+
+    def troubled() -> bool:
+        bench.follow()
+        return bool(bench.trouble)
+
+    until(troubled)
+    assert "as it was before" in bench.trouble
+    assert bench.index.count(View()) == 16
+    (tmp_path / "moved").rename(folder)
+    until(lambda: not bench.follow() and not bench.trouble)  # type: ignore[func-returns-value]
+    bench.close()
+
+
+def test_no_room_for_the_index(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    blocked = tmp_path / "a file"
+    blocked.touch()
+    other = tmp_path / "temporary"
+    other.mkdir()
+    monkeypatch.setattr(_workbench.tempfile, "gettempdir", lambda: str(other))
+    said: list[str] = []
+    bench = Workbench.open(folder, cache=blocked / "cache", report=said.append)
+    assert any("cannot be written" in line for line in said)
+    assert bench.index.count(View()) == 16
+    bench.close()
+    monkeypatch.setattr(_workbench.tempfile, "gettempdir", lambda: str(blocked))
+    with pytest.raises(DialensError, match="no room for the index"):
+        Workbench.open(folder, cache=blocked / "cache")
+
+
+def test_few_indexes_are_kept(folder: Path, tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    for number in range(10):
+        (cache / f"{number:024x}").mkdir(parents=True)
+    Workbench.open(folder, cache=cache).close()
+    assert len(list(cache.iterdir())) == 8
