@@ -1,6 +1,26 @@
+from ._beside_ratings import (
+    FEWEST_RATED,
+    Association,
+    Gap,
+    Parting,
+    Rated,
+    association_of_agents,
+    associations,
+    mean_gap,
+    parting,
+    rated_units,
+    said_columns,
+)
 from ._catalogue import KINDS, Catalogue, Item, Source
 from ._coding import CodeCount, code_counts, coded_ratings
 from ._columns import Column
+from ._comparisons import (
+    Comparison,
+    compare_command,
+    newest_first,
+    not_compared,
+    open_comparison,
+)
 from ._conversations import Collection, collections_of
 from ._dialogue import (
     Dialog,
@@ -14,7 +34,22 @@ from ._dialogue import (
     runs_of,
     scores_of,
 )
+from ._difference import Behind, Part, Parts, behind, paired_parts, source_of_run, unpaired_parts
+from ._drawing import (
+    DIALOG,
+    MOST_QUANTILES,
+    OPENING,
+    TURN,
+    Draw,
+    DrawnUnit,
+    Strata,
+    Stratum,
+    draw,
+    stratum_columns,
+)
+from ._drawn import DRAWN, read_drawn
 from ._finding import find
+from ._gold import GoldSuggestion, gold_suggestions
 from ._index import Histogram, Index, TablePage
 from ._live import Live, live_of
 from ._notebook import NOTEBOOK, WHOLE, Code, Notebook, SavedView, Unit
@@ -35,7 +70,23 @@ from ._side_by_side import (
     turn_spreads,
     usual_measure,
 )
+from ._spreads import Spread, spread_of, spreads
 from ._stepping import Neighbours, neighbours
+from ._studied import SAID, Studied, databases_of
+from ._study_making import (
+    JUDGED,
+    MOST_ITEMS,
+    NEEDED,
+    GoldItem,
+    PlannedStudy,
+    StudyWish,
+    planned_study,
+    study_place,
+    template_qualities,
+    write_study_of,
+)
+from ._study_price import Price, QualityPower, known_r, powers, price, scales
+from ._study_standing import StudyStanding, database_with, people_of, reports_of, standings
 from ._text_search import Search
 from ._view import Range, View
 from ._words import KIND_WORDS, sentence
@@ -43,18 +94,36 @@ from ._workbench import Workbench
 
 __all__ = [
     "COMMANDS",
+    "DIALOG",
+    "DRAWN",
+    "FEWEST_RATED",
+    "JUDGED",
     "KINDS",
     "KIND_WORDS",
     "MOST_AGENTS",
+    "MOST_ITEMS",
+    "MOST_QUANTILES",
+    "NEEDED",
     "NOTEBOOK",
+    "OPENING",
+    "SAID",
+    "TURN",
     "WHOLE",
+    "Association",
+    "Behind",
     "Catalogue",
     "Code",
     "CodeCount",
     "Collection",
     "Column",
+    "Comparison",
     "Contender",
     "Dialog",
+    "Draw",
+    "DrawnUnit",
+    "Gap",
+    "GoldItem",
+    "GoldSuggestion",
     "Histogram",
     "Index",
     "Item",
@@ -64,7 +133,14 @@ __all__ = [
     "Notebook",
     "Opening",
     "Openings",
+    "Part",
+    "Parting",
+    "Parts",
+    "PlannedStudy",
+    "Price",
+    "QualityPower",
     "Range",
+    "Rated",
     "RatedQuality",
     "Rating",
     "Runs",
@@ -74,31 +150,70 @@ __all__ = [
     "Side",
     "Source",
     "SpokenTurn",
+    "Spread",
     "StartedRun",
+    "Strata",
+    "Stratum",
+    "Studied",
+    "StudyStanding",
+    "StudyWish",
     "TablePage",
     "Unit",
     "View",
     "Workbench",
     "along",
+    "association_of_agents",
+    "associations",
+    "behind",
     "choose",
     "code_counts",
     "coded_ratings",
     "collections_of",
+    "compare_command",
     "contenders",
+    "database_with",
+    "databases_of",
+    "draw",
     "find",
     "find_talk",
     "given",
+    "gold_suggestions",
+    "known_r",
     "live_of",
     "marks_of",
+    "mean_gap",
     "measures",
     "neighbours",
+    "newest_first",
+    "not_compared",
+    "open_comparison",
     "openings",
+    "paired_parts",
+    "parting",
+    "people_of",
+    "planned_study",
+    "powers",
+    "price",
+    "rated_units",
     "ratings_of",
     "read_dialog",
+    "read_drawn",
+    "reports_of",
     "runs_of",
+    "said_columns",
+    "scales",
     "scores_of",
     "sentence",
     "sides",
+    "source_of_run",
+    "spread_of",
+    "spreads",
+    "standings",
+    "stratum_columns",
+    "study_place",
+    "template_qualities",
     "turn_spreads",
+    "unpaired_parts",
     "usual_measure",
+    "write_study_of",
 ]

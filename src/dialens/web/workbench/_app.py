@@ -17,13 +17,18 @@ from dialens.web._guard import Guard, security_headers
 from dialens.web._loopback import Key, foreign
 from dialens.web._study_app import not_refused
 from dialens.web.workbench import (
+    _comparisons,
     _conversations,
     _dialogue,
     _flagging,
     _flags,
+    _metrics,
     _overview,
     _runs,
     _side_by_side,
+    _studies,
+    _study_replay,
+    _to_study,
 )
 from dialens.web.workbench._desk import Desk, add_assets
 from dialens.web.workbench._middleware import Faults, Keyed
@@ -32,6 +37,11 @@ from dialens.workbench import Workbench
 ROUTERS = (
     _overview.routes,
     _conversations.routes,
+    _comparisons.routes,
+    _metrics.routes,
+    _studies.routes,
+    _study_replay.routes,
+    _to_study.routes,
     _dialogue.routes,
     _side_by_side.routes,
     _flagging.routes,
