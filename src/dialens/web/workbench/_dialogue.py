@@ -18,6 +18,7 @@ from dialens.web.workbench._turn_chart import TurnChart, turn_chart
 from dialens.workbench import (
     Column,
     Dialog,
+    Neighbours,
     Score,
     SpokenTurn,
     View,
@@ -206,7 +207,10 @@ def _who(kind: str, who: str) -> str:
 def _step(desk: Desk, talk: int, came: str) -> dict[str, Any]:
     """Where n and p lead: along the view that the reader came from."""
     index = desk.workbench.index
-    near = neighbours(index, View.parse(parse_qs(came)), talk)
+    try:
+        near = neighbours(index, View.parse(parse_qs(came)), talk)
+    except DialensError:  # a column of the view is gone: it can be read all the same
+        near = Neighbours(0, 0, None, None)
     made: dict[str, Any] = {"place": near.place, "total": near.total}
     for name, other in (("before", near.before), ("after", near.after)):
         made[name] = None

@@ -90,7 +90,7 @@ def routes(desk: Desk) -> APIRouter:
         if not agent and opening is not None:
             agent = [one.key for one in given(index, opening)][:MOST_AGENTS]
         chosen = choose(index, agent)
-        every = contenders(index)
+        every = (*chosen, *(one for one in contenders(index) if one not in chosen))
         metric = _metric(desk, metric, level)
         column = index.columns(level)[metric]
         here = _Here([one.key for one in chosen] if agent else [], metric, level)
