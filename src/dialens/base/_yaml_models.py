@@ -5,6 +5,7 @@ import re
 import types
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 
@@ -151,7 +152,7 @@ def validated(
             path, (FileProblem(f"{said}seen: {type(data).__name__}.", first_line or 1),)
         )
     try:
-        return TypeAdapter(model).validate_python(data)
+        return _adapter(model).validate_python(data)
     except ValidationError as error:
         places: dict[Place, Any] = {}
         for problem in error.errors(include_url=False):
@@ -168,6 +169,12 @@ def validated(
         ]
         placed.sort(key=lambda entry: entry.line)
         raise InvalidFile(path, tuple(placed)) from error
+
+
+@cache
+def _adapter(model: type[T]) -> TypeAdapter[T]:
+    """Made once a model: files of items are validated line by line."""
+    return TypeAdapter(model)
 
 
 def _where(problem: Any, data: Any) -> Place:

@@ -114,9 +114,9 @@ class _Document:
             self._yaml = YAML(typ="rt", pure=True)
             self._yaml.preserve_quotes = True
             self._yaml.width = _WIDE
-            self._yaml.indent(
-                mapping=2, sequence=sequence or 4, offset=2 if offset is None else offset
-            )
+            offset = 2 if offset is None else offset
+            # Without any list in the text the guess may leave no room for what follows the dash.
+            self._yaml.indent(mapping=2, sequence=max(sequence or 4, offset + 2), offset=offset)
             self.root = self._yaml.load(io.StringIO(text))
         except YAMLError as error:
             mark = getattr(error, "problem_mark", None)

@@ -1,6 +1,7 @@
 """Study files: where they are, what they may say, and their schema for editors."""
 
 import json
+from functools import cache
 from pathlib import Path
 
 from dialens.base import DialensError, read_yaml, validated
@@ -87,4 +88,9 @@ def check_finished(path: str | Path) -> None:
 
 def write_schema(path: Path) -> None:
     """Write the JSON Schema beside a study file."""
-    path.write_text(json.dumps(study_schema(), indent=1, ensure_ascii=False) + "\n", "utf-8")
+    path.write_text(_schema_text(), "utf-8")
+
+
+@cache
+def _schema_text() -> str:
+    return json.dumps(study_schema(), indent=1, ensure_ascii=False) + "\n"

@@ -39,7 +39,7 @@ class Strata:
 
 
 @dataclass(frozen=True)
-class Unit:
+class DrawnUnit:
     """Something that can be judged.
 
     Attributes:
@@ -88,14 +88,14 @@ class Draw:
         notes: What was left out, and why.
     """
 
-    items: tuple[tuple[Unit, ...], ...]
+    items: tuple[tuple[DrawnUnit, ...], ...]
     strata: tuple[Stratum, ...]
-    rest: tuple[Unit, ...]
+    rest: tuple[DrawnUnit, ...]
     pool: int
     notes: tuple[str, ...]
 
     @property
-    def units(self) -> tuple[Unit, ...]:
+    def units(self) -> tuple[DrawnUnit, ...]:
         """All units that were drawn."""
         return tuple(unit for item in self.items for unit in item)
 
@@ -251,9 +251,9 @@ def _quantile(label: str, quantiles: int) -> pl.Expr:
     return named.fill_null(f"{label} unknown")
 
 
-def _units(rows: pl.DataFrame) -> list[Unit]:
+def _units(rows: pl.DataFrame) -> list[DrawnUnit]:
     names = ("id", "talk", *_NAMES, "turn")
-    return [Unit(**row) for row in rows.select(names).iter_rows(named=True)]
+    return [DrawnUnit(**row) for row in rows.select(names).iter_rows(named=True)]
 
 
 def _openings(

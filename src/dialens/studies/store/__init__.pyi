@@ -6,9 +6,9 @@ from ._conversations import LEASE_S, ConversationStore
 from ._figures import CellProgress, EarlyEnd, Times
 from ._forget import Forgotten
 from ._frames import ANSWERS, EXCHANGES
-from ._histories import History, ScreenVisit, histories
+from ._histories import History, PageEvent, ScreenVisit, events_of, histories
 from ._logins import EndedLogins
-from ._looking import look_into
+from ._looking import answered, look_into
 from ._messages import AgentFailure, AgentReply, Lease, ParticipantMessage
 from ._operating import OperationStore
 from ._partial import lost_by_agent, partial_sentences
@@ -84,6 +84,7 @@ __all__ = [
     "Lease",
     "NotFinished",
     "OperationStore",
+    "PageEvent",
     "ParticipantMessage",
     "Payment",
     "PaymentStore",
@@ -109,8 +110,10 @@ __all__ = [
     "UnknownStudy",
     "WaveProgress",
     "WrongKey",
+    "answered",
     "back_up",
     "check_belongs",
+    "events_of",
     "histories",
     "last_failures",
     "look_into",

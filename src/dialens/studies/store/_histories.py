@@ -12,7 +12,7 @@ from dialens.studies.store._conversations import said_in
 from dialens.studies.store._people import unknown_participant
 from dialens.studies.store._session import Session, as_session, attempts_of
 from dialens.studies.store._store import Store
-from dialens.studies.store._tables import answers, submissions
+from dialens.studies.store._tables import answers, events, submissions
 
 
 @dataclass(frozen=True)
@@ -78,6 +78,42 @@ def histories(store: Store, participant: str) -> tuple[History, ...]:
                 said_in(connection, row.id),
             )
             for row in rows
+        )
+
+
+@dataclass(frozen=True)
+class PageEvent:
+    """Something that happened while somebody was on a screen.
+
+    Attributes:
+        screen: The screen.
+        kind: One of `EVENT_KINDS`.
+        field: The field that it happened to, if it was one.
+        at: When, by the clock of the browser: only times of one page can be compared.
+        page: Tells reloads and tabs apart.
+    """
+
+    screen: str
+    kind: str
+    field: str | None
+    at: datetime
+    page: str
+
+
+def events_of(store: Store, participant: str, attempt: int) -> tuple[PageEvent, ...]:
+    """What happened in an attempt of a person, page by page in the order of time."""
+    with store.database.reading() as connection:
+        own = [row.id for row in attempts_of(connection, participant) if row.attempt == attempt]
+        if not own:
+            raise unknown_participant(connection, participant)
+        query = (
+            select(events)
+            .where(events.c.session_id == own[0])
+            .order_by(events.c.server_at, events.c.page, events.c.serial)
+        )
+        return tuple(
+            PageEvent(row.screen, row.kind, row.field, row.client_at, row.page)
+            for row in connection.execute(query)
         )
 
 

@@ -2,15 +2,17 @@
 
 import os
 import threading
+from datetime import datetime
 from pathlib import Path
 
-from sqlalchemy import NullPool, create_engine
+from sqlalchemy import NullPool, create_engine, func, select
 
 from dialens.base import DialensError, sqlite_to_read
 from dialens.studies.store import migrations
 from dialens.studies.store._database import Database, check_is_sqlite, prepare_sqlite
 from dialens.studies.store._secrets import Secrets
 from dialens.studies.store._store import Store
+from dialens.studies.store._tables import answers, participants, sessions, studies, submissions
 
 
 def look_into(path: Path) -> Store:
@@ -41,3 +43,30 @@ def look_into(path: Path) -> Store:
             f"{path.parent}` with the newest one brings it up to date."
         )
     return Store(database, Secrets(b""), os.urandom)
+
+
+def answered(store: Store) -> dict[str, tuple[int, datetime | None]]:
+    """How many answers there are of each version of a study, by its hash, and when the last came.
+
+    Examples:
+        >>> answered(Store.in_memory())
+        {}
+    """
+    of_session = participants.c.id == sessions.c.participant_id
+    joined = studies.join(participants, participants.c.study_id == studies.c.id).join(
+        sessions, of_session
+    )
+    given = (
+        select(studies.c.hash, func.count())
+        .select_from(joined.join(answers, answers.c.session_id == sessions.c.id))
+        .group_by(studies.c.hash)
+    )
+    last = (
+        select(studies.c.hash, func.max(submissions.c.received_at))
+        .select_from(joined.join(submissions, submissions.c.session_id == sessions.c.id))
+        .group_by(studies.c.hash)
+    )
+    with store.database.reading() as connection:
+        counts = {row[0]: row[1] for row in connection.execute(given)}
+        times = {row[0]: row[1] for row in connection.execute(last)}
+    return {name: (counts.get(name, 0), times.get(name)) for name in {**times, **counts}}

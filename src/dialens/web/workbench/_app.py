@@ -26,6 +26,9 @@ from dialens.web.workbench import (
     _overview,
     _runs,
     _side_by_side,
+    _studies,
+    _study_replay,
+    _to_study,
 )
 from dialens.web.workbench._desk import Desk, add_assets
 from dialens.web.workbench._middleware import Faults, Keyed
@@ -36,6 +39,9 @@ ROUTERS = (
     _conversations.routes,
     _comparisons.routes,
     _metrics.routes,
+    _studies.routes,
+    _study_replay.routes,
+    _to_study.routes,
     _dialogue.routes,
     _side_by_side.routes,
     _flagging.routes,
@@ -115,7 +121,8 @@ def _pages(owner: WorkbenchApp) -> FastAPI:
 def _said(desk: Desk, request: Request, status: int, sentence: str) -> Response:
     """A sentence as a page, or as JSON for who asked with a script."""
     sent = request.headers
-    if "json" in sent.get("accept", "") or sent.get("sec-fetch-dest") == "empty":
+    asked = "json" in sent.get("accept", "") or sent.get("sec-fetch-dest") == "empty"
+    if asked or request.url.path.startswith("/api/"):
         return JSONResponse({"detail": sentence}, status)
     if not desk.key.opens(request):  # strangers do not even learn which folder it is
         return PlainTextResponse(sentence, status)

@@ -37,7 +37,7 @@ _LONGEST_CODER = 100
 _YEAR_S = 31_536_000
 _TYPES = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8"}
 _FOLDER = files("dialens.web.workbench") / "assets"
-_SHARED = ("study.css", "dark.css", "mark.svg")
+_SHARED = ("study.css", "dark.css", "mark.svg", "scales.css", "chat.css", "controls.js")
 """What the pages of studies have too."""
 
 
