@@ -162,7 +162,8 @@ def test_a_metric_has_its_card_its_spread_and_its_ends(client: TestClient) -> No
     assert "3 turns of 64" in text(answer.text)
     at_dialogs = text(client.get("/metric?name=length&level=dialog").text)
     assert "32 conversations from 1.0 to 13.0" in at_dialogs
-    assert "Turns were rated here, and no conversation" in at_dialogs
+    assert "the mean over a conversation’s rated turns is its rating" in at_dialogs
+    assert "Conversations, within agents 24 12" in at_dialogs
 
 
 def test_where_the_metric_says_yes_and_people_no(client: TestClient) -> None:
