@@ -123,6 +123,21 @@ def test_correlations_are_those_of_validate(rated: Workbench, made_rated: Path) 
             assert estimate.p is None
 
 
+def test_ratings_of_turns_are_held_against_dialogues_as_validate_does(
+    rated: Workbench, made_rated: Path
+) -> None:
+    columns = rated.index.columns("dialog"), rated.index.columns("turn")
+    length, people = columns[0]["length"], columns[1]["people:warmth"]
+    found = rated_units(rated.index, "dialog", length, people, of_turns=True)
+    assert found.frame.filter(agent="long")["ratings"].to_list() == [2] * 12
+    within, _ = associations(found)
+    scores = Scores.open(made_rated / "scores")
+    result = validate(read(made_rated / "talks"), scores, levels=["dialog"])
+    (theirs,) = result.correlations.filter(metric="length", scope="within").to_dicts()
+    assert within.spearman.value == pytest.approx(theirs["spearman"])
+    assert within.spearman.low == pytest.approx(theirs["spearman_low"])
+
+
 def test_few_units_and_few_agents_say_nothing(rated: Workbench) -> None:
     few = beside(rated)
     nine = Rated("turn", few.frame.head(9), ())

@@ -126,7 +126,9 @@ _RATED = pl.Schema(
 )
 
 
-def rated_units(index: Index, level: str, column: Column, said: Column) -> Rated:
+def rated_units(
+    index: Index, level: str, column: Column, said: Column, *, of_turns: bool = False
+) -> Rated:
     """The units of a level that have a value and a rating, but for human references.
 
     Args:
@@ -134,27 +136,27 @@ def rated_units(index: Index, level: str, column: Column, said: Column) -> Rated
         level: turn or dialog.
         column: A metric, or what a judge said.
         said: What people said, or a judge.
+        of_turns: Whether turns were rated where the units are dialogues: the mean over a
+            dialogue's rated turns is its rating.
     """
-    key = "t.row" if level == "turn" else "t.talk"
-    opening = "d.opening from turns t join dialogs d on t.talk = d.talk"
-    opening = opening if level == "turn" else "t.opening from dialogs t"
+    key = "row" if level == "turn" else "talk"
     value = f'{"l" if column.live else "t"}."{column.sql}"'
-    rating = f'l."{said.sql}"'
-    names = "t.source, t.system, t.agent, t.dialog"
-    head, tail = opening.split(" from ", 1)
+    mean, count = f'"{said.sql}"', f'"n{said.sql[1:]}"'
+    ratings = f"live_{level}"
+    if of_turns:
+        ratings = (
+            f"(select s.talk as id, avg({mean}) as {mean}, sum({count}) as {count} "
+            f"from turns s join live_turn m on s.row = m.id where {mean} is not null group by 1)"
+        )
     found = index.sql(
-        f"select {key}, {names}, {head}, {value}, {rating}, l.{count_of(said)}::bigint from {tail} "
-        f"join live_{level} l on {key} = l.id "
-        f"where {value} is not null and {rating} is not null order by {key}"
+        f"select t.{key}, d.source, d.system, d.agent, d.dialog, d.opening, {value}, l.{mean}, "
+        f"l.{count}::bigint from {level}s t join dialogs d on t.talk = d.talk "
+        f"join {ratings} l on t.{key} = l.id "
+        f"where {value} is not null and l.{mean} is not null order by t.{key}"
     )
     frame = pl.DataFrame(found, schema=_RATED, orient="row")
     kept, left_out = without_references(frame)
     return Rated(level, kept, left_out)
-
-
-def count_of(said: Column) -> str:
-    """The column beside that of a mean rating that says how many ratings it is of."""
-    return f"n{said.sql[1:]}"
 
 
 def places(values: Floats) -> Floats:

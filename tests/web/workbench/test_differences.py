@@ -43,7 +43,8 @@ def text(html: str) -> str:
 
 
 def links(html: str, path: str) -> list[dict[str, list[str]]]:
-    """The queries of all links to a page."""
+    """The queries of all links to a page, but for those of the navigation."""
+    html = html[html.index("<main") :]
     found = [unescape(one) for one in re.findall(r'href="([^"]*)"', html)]
     return [parse_qs(urlsplit(one).query) for one in found if urlsplit(one).path == path]
 
@@ -109,6 +110,9 @@ def test_a_row_leads_to_the_openings_that_make_its_difference(client: TestClient
     assert first["metric"] == ["length"]
     assert first["opening"][0].isdigit()
     assert len(links(html, "/side-by-side")) == 11
+    together = client.get("/side-by-side", params=first)
+    assert together.status_code == 200
+    assert "Story 11: <script>alert(11)</script>" in text(together.text)
     assert "Story 11: <script>alert(11)</script>" in said
 
 
@@ -151,12 +155,15 @@ def test_a_metric_has_its_card_its_spread_and_its_ends(client: TestClient) -> No
     for fact in ("Meaning", "Range", "Needs", "Licence", "Signature length|v", "Run scores"):
         assert fact in said
     first = links(html, "/dialogue")
-    assert any(query["dialog"] == ["long-11"] and query["turn"] == ["1"] for query in first)
+    longest = next(query for query in first if query["dialog"] == ["long-11"])
+    assert longest["turn"] == ["1"]
+    assert client.get("/dialogue", params=longest).status_code == 200
     answer = client.get("/conversations?level=turn&of=length&low=12&high=&sort=-length")
     assert "3 turns of 64" in text(answer.text)
     at_dialogs = text(client.get("/metric?name=length&level=dialog").text)
     assert "32 conversations from 1.0 to 13.0" in at_dialogs
-    assert "Turns were rated here, and no conversation" in at_dialogs
+    assert "the mean over a conversation’s rated turns is its rating" in at_dialogs
+    assert "Conversations, within agents 24 12" in at_dialogs
 
 
 def test_where_the_metric_says_yes_and_people_no(client: TestClient) -> None:

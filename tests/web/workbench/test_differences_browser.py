@@ -31,15 +31,17 @@ def test_from_a_comparison_to_what_makes_a_difference(address: str, window: Wind
     page.get_by_role("link", name="Comparisons").click()
     page.get_by_text("1 comparison, the newest first.").wait_for()
     inspect(page, "comparisons")
+    page.get_by_role("button", name="Keys").wait_for()
     page.keyboard.press("j")
     page.keyboard.press("Enter")
     page.get_by_role("heading", name="Differences").wait_for()
+    page.get_by_role("button", name="Show").wait_for(state="hidden")  # scripts are there
     page.get_by_label("Order").select_option("p")
     page.wait_for_url("**sort=p**")
+    page.get_by_role("button", name="Show").wait_for(state="hidden")
     page.get_by_label("only corrected p below .05").check()
     page.wait_for_url("**clear=1**")
-    rows = page.locator("tr[data-row]")
-    assert rows.count() > 0
+    page.get_by_role("button", name="Show").wait_for(state="hidden")
     page.keyboard.press("j")
     assert page.evaluate("document.activeElement.innerText").startswith("Words a turn")
     page.keyboard.press("Enter")
@@ -47,6 +49,7 @@ def test_from_a_comparison_to_what_makes_a_difference(address: str, window: Wind
     section = page.locator("#dialogues")
     section.get_by_text("Over 12 shared openings, long is on average 6.2 above").wait_for()
     inspect(page, "comparison-paired")
+    page.get_by_role("button", name="Show").wait_for(state="hidden")
     page.get_by_label("only corrected p below .05").uncheck()
     page.wait_for_url(lambda url: "clear" not in parse_qs(urlsplit(url).query))
     page.locator("tr[data-row]", has_text="long − other").first.locator(".plot a").click()
@@ -54,6 +57,12 @@ def test_from_a_comparison_to_what_makes_a_difference(address: str, window: Wind
     inspect(page, "comparison-unpaired")
     page.set_viewport_size({"width": 390, "height": 844})
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    page.set_viewport_size({"width": 1200, "height": 800})
+    page.locator("tr[data-row]").first.locator(".plot a").click()
+    section.get_by_text("Over 12 shared openings").wait_for()
+    section.get_by_role("link", name="Story 11").click()
+    page.wait_for_url("**/side-by-side?opening=**")
+    page.get_by_role("heading", level=1).wait_for()
     inspect.done()
 
 
@@ -66,6 +75,7 @@ def test_a_metric_and_a_range_of_it(address: str, window: Window) -> None:
     page.get_by_role("link", name="Words a turn").click()
     page.get_by_text("Words a turn high, people low").wait_for()
     inspect(page, "metric")
+    page.get_by_role("button", name="Show", exact=True).wait_for(state="hidden")
     page.get_by_label("Beside").select_option("judge:j1:warmth")
     page.wait_for_url(re.compile("against=judge"))
     page.get_by_text("Words a turn high, warmth (j1) low").wait_for()

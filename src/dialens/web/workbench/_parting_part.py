@@ -27,10 +27,13 @@ _SCOPES = {"within": "within agents", "pooled": "all together"}
 def parting_part(index: Index, column: Column, level: str, against: str) -> dict[str, Any]:
     """What the template shows of a metric beside what was said of the same units."""
     said = [one for one in said_columns(index, level) if one.name != column.name]
+    of_turns = not said and level == "dialog" and not column.live
+    if of_turns:
+        said = list(said_columns(index, "turn"))
     if not said:
         return {"choices": [], "unseen": _nobody(index, level)}
     chosen = next((one for one in said if one.name == against), _usual(column, said))
-    rated = rated_units(index, level, column, chosen)
+    rated = rated_units(index, level, column, chosen, of_turns=of_turns)
     choices = [(one.name, one.label, one.name == chosen.name) for one in said]
     part: dict[str, Any] = {"choices": choices, "chosen": chosen}
     n = rated.frame.height
@@ -54,6 +57,7 @@ def parting_part(index: Index, column: Column, level: str, against: str) -> dict
         "rows": [_association(one) for one in (*found, *other, *filter(None, [of_agents]))],
         "judged": _judged(column, chosen, rated),
         "left_out": listed(rated.left_out),
+        "of_turns": of_turns,
         "flipped": column.better is False,
         "n": n,
         "heads": _heads(column, chosen),
