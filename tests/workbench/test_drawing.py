@@ -35,12 +35,18 @@ def many(folder: Path, order: int = 1) -> Workbench:
             "s",
             f"agent{n % 3}",
             f"d{n}",
-            [Turn(side, side, f"{side} {n} {t}") for t in range(5) for side in ("partner", "agent")],
+            [
+                Turn(side, side, f"{side} {n} {t}")
+                for t in range(5)
+                for side in ("partner", "agent")
+            ],
         )
         for n in range(30)
     ]
     folder.mkdir(parents=True)
-    write_corpus(batches(talks[::order]), folder / "talks", source={"name": "x", "format": "python"})
+    write_corpus(
+        batches(talks[::order]), folder / "talks", source={"name": "x", "format": "python"}
+    )
     return Workbench.open(folder, cache=folder.parent / "cache")
 
 
@@ -133,7 +139,7 @@ def test_contexts_that_several_agents_answered(bench: Workbench) -> None:
         [("calm", "cat-calm", 1), ("curt", "cat-curt", 1)],
         [("calm", "exam-calm", 1), ("curt", "exam-curt", 1)],
     ]
-    with pytest.raises(DialensError, match="No context.*answered by 3 agents"):
+    with pytest.raises(DialensError, match=r"No context.*answered by 3 agents"):
         draw(bench.index, View(), OPENING, 9, seed=1, strata=PLAIN, agents=3)
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 import sqlite3
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -77,6 +77,13 @@ def answer(bench: Workbench) -> Iterator[Answer]:
         yield answered
 
 
+def copy(path: Path, target: Path) -> None:
+    """A copy of a database that may be in use, as a server leaves one that has stopped."""
+    with closing(sqlite3.connect(path)) as source, closing(sqlite3.connect(target)) as made:
+        source.backup(made)
+        assert made.execute("pragma journal_mode = wal").fetchone() == ("wal",)
+
+
 def rated(bench: Workbench) -> int:
     bench.follow()
     return sum(table.height for table in bench.said)
@@ -142,14 +149,11 @@ def test_looking_changes_no_file_and_needs_no_key(bench: Workbench, answer: Answ
     answer(2)
     place = bench.folder / "asked"
     path = place / "study.db"
-    os.sync()
     closed = bench.folder / "closed"
     closed.mkdir()
-    with sqlite3.connect(path) as source, sqlite3.connect(closed / "study.db") as target:
-        source.backup(target)
+    copy(path, closed / "study.db")
     for name in ("study.yaml", "items.jsonl", "drawn.json"):
         (closed / name).write_bytes((place / name).read_bytes())
-    sqlite3.connect(closed / "study.db").execute("pragma journal_mode = wal").close()
     before = print_of(closed)
     assert "study.db.key" not in before
     with_it = Workbench.open(bench.folder, cache=bench.cache)
@@ -176,7 +180,7 @@ def test_excluded_and_forgotten_people_are_gone(bench: Workbench, answer: Answer
 
 
 def test_an_export_counts_once_and_alone_if_there_is_no_database(
-    bench: Workbench, answer: Answer
+    bench: Workbench, answer: Answer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answer(2)
     place = bench.folder / "asked"
@@ -184,6 +188,8 @@ def test_an_export_counts_once_and_alone_if_there_is_no_database(
         export(store, store.studies()[0].hash, bench.folder / "exported")
     bench.refresh()
     assert len(bench.catalogue.of("export")) == 1
+    assert rated(bench) == 16
+    monkeypatch.setattr(studied, "_SETTLED_NS", 0)
     assert rated(bench) == 16
     for path in place.glob("study.db*"):
         path.rename(bench.folder.parent / f"away-{path.name}")
@@ -195,10 +201,7 @@ def test_an_export_counts_once_and_alone_if_there_is_no_database(
 def test_a_copy_of_a_database_counts_nobody_twice(bench: Workbench, answer: Answer) -> None:
     answer(2)
     place = bench.folder / "asked"
-    with sqlite3.connect(place / "study.db") as source, sqlite3.connect(
-        place / "backup.db"
-    ) as target:
-        source.backup(target)
+    copy(place / "study.db", place / "backup.db")
     assert rated(bench) == 16
 
 

@@ -45,7 +45,12 @@ HOSTILE = f"{EVIL} {{x}} 'quoted' \"twice\": - # * & !tag\n\n  more\t\x07 {EVIL_
 def dialogue(agent: str, number: int) -> Dialogue:
     """What Ann asks and a bot that calls itself by its name answers."""
     sides = (("Ann", "partner"), (agent, "agent"))
-    texts = [f"Question {number}.", f"Answer of {agent}.", "And then?", f"{number} times. {HOSTILE}"]
+    texts = [
+        f"Question {number}.",
+        f"Answer of {agent}.",
+        "And then?",
+        f"{number} times. {HOSTILE}",
+    ]
     turns = [Turn(*sides[n % 2], text) for n, text in enumerate(texts)]
     return Dialogue("s", agent, f"{number}-{agent}", turns)
 

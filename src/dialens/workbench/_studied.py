@@ -83,7 +83,7 @@ class _File:
     ratings: pl.DataFrame = field(default_factory=SAID.to_frame)
     hashes: frozenset[str] = frozenset()
     edition: int = 0
-    _stamp: Stamp = ()
+    _stamp: tuple[Stamp, frozenset[str]] | None = None
 
     def follow(self, known: set[str]) -> None:
         """Read what came since, if the file is another now.
@@ -92,14 +92,19 @@ class _File:
             known: Hashes of the versions that other files have.
         """
         stamp = stamp_of(self.path)
-        if stamp == self._stamp:
+        if (stamp, self._needed(known)) == self._stamp:
             return
         ratings = self.take(known)
         if not ratings.equals(self.ratings):
             self.ratings, self.edition = ratings, self.edition + 1
         # Two commits within a tick of the clock may look the same: so young a file is read again.
         youngest = max((time_ns for _, _, time_ns in stamp), default=0)
-        self._stamp = stamp if time.time_ns() - youngest > _SETTLED_NS else ()
+        settled = time.time_ns() - youngest > _SETTLED_NS
+        self._stamp = (stamp, self._needed(known)) if settled else None
+
+    def _needed(self, known: set[str]) -> frozenset[str]:
+        """What of the other files plays a part here."""
+        return frozenset()
 
     def take(self, known: set[str]) -> pl.DataFrame:
         """All ratings of the file, in the columns of `SAID`."""
@@ -155,6 +160,9 @@ class _Database(_File):
 class _Judges(_File):
     """The answers of judges."""
 
+    def _needed(self, known: set[str]) -> frozenset[str]:
+        return frozenset(known)
+
     def take(self, known: set[str]) -> pl.DataFrame:
         """What judges said; of versions that no database holds, the study file's own."""
         parts = [RATINGS.to_frame()]
@@ -181,6 +189,9 @@ class _Judges(_File):
 @dataclass
 class _Export(_File):
     """Ratings that were exported; those whose database is at hand are not read."""
+
+    def _needed(self, known: set[str]) -> frozenset[str]:
+        return frozenset(known)
 
     def take(self, known: set[str]) -> pl.DataFrame:
         """The ratings of people who are not excluded, and of judges."""
