@@ -58,6 +58,7 @@ from ._study_making import (
     StudyWish,
     planned_study,
     study_place,
+    template_of,
     template_qualities,
     write_study_of,
 )
@@ -159,6 +160,7 @@ __all__ = [
     "standings",
     "stratum_columns",
     "study_place",
+    "template_of",
     "template_qualities",
     "turn_spreads",
     "usual_measure",

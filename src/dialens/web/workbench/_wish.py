@@ -6,7 +6,14 @@ from dataclasses import dataclass
 from urllib.parse import urlencode
 
 from dialens.base import DialensError
-from dialens.workbench import JUDGED, MOST_ITEMS, MOST_QUANTILES, Strata, StudyWish, View
+from dialens.workbench import (
+    MOST_ITEMS,
+    MOST_QUANTILES,
+    Strata,
+    StudyWish,
+    View,
+    template_of,
+)
 
 FIELDS = (
     "n", "seed", "template", "by", "parts", "by_source", "raters", "each", "pay", "currency",
@@ -61,7 +68,7 @@ def parse_asked(asked: Mapping[str, Sequence[str]], free_name: str) -> Asked:
     """
     view = View.parse(asked)
     last = {name: (list(asked.get(name, ())) or [""])[-1].strip() for name in FIELDS}
-    template = last["template"] or _LEVEL_TEMPLATES.get(view.level, "likert")
+    template = template_of(last["template"] or _LEVEL_TEMPLATES.get(view.level, "likert"))
     count = _whole(last["n"], 30, 1, MOST_ITEMS, "Items to draw")
     seed = _whole(last["seed"], 1, 0, 2**31 - 1, "The seed")
     metric = last["by"]
@@ -84,7 +91,7 @@ def parse_asked(asked: Mapping[str, Sequence[str]], free_name: str) -> Asked:
     fields = {
         "n": str(count),
         "seed": str(seed),
-        "template": template if template in JUDGED else "likert",
+        "template": template,
         "by": metric,
         "parts": str(parts),
         "by_source": "yes" if strata.source else "",
