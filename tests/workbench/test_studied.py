@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
 
 from dialens.studies import load_study
 from dialens.studies.export import export
+from dialens.studies.judges import Ledger, Said, judge_study
 from dialens.studies.simulation import Population, simulate_study
 from dialens.studies.store import OperationStore, Store
 from dialens.workbench import (
@@ -29,6 +31,7 @@ from dialens.workbench import (
     write_study_of,
 )
 from dialens.workbench import _studied as studied
+from tests.studies.judges.test_judging import Scripted, planned
 from tests.workbench.by_hand import corpus_folder, score_folder
 from tests.workbench.folders import print_of
 
@@ -219,6 +222,25 @@ def test_what_cannot_be_read_is_said_and_what_was_read_stays(
     (bench.folder / "asked" / "drawn.json").write_text("{")
     answer(1)
     assert rated(bench) == 16
+
+
+def test_what_judges_answer_comes_back_while_they_are_asked(bench: Workbench) -> None:
+    study = load_study(bench.folder / "asked")
+
+    def says(said: Sequence[Said], schema: Mapping[str, Any] | None, seed: int) -> str:
+        assert schema is not None
+        return json.dumps(dict.fromkeys(schema["properties"], 4))
+
+    with Ledger.open(bench.folder / "asked" / "judges.db", asking=True) as ledger:
+        judge_study(planned(study, Scripted(says)), ledger, at_once=1)
+        assert rated(bench) > 0, "the ledger is still open"
+        assert bench.studied.notes == {}
+        said = pl.concat(bench.said)
+    assert said["rater_kind"].unique().to_list() == ["llm"]
+    assert said["value"].unique().to_list() == [4.0]
+    assert said.select("agent", "dialog", "turn").unique().height == 8
+    names = [c.name for c in bench.index.columns("turn").values() if c.kind == "judge"]
+    assert names == [f"judge:{said['rater'][0]}:relevance"]
 
 
 def test_what_analyses_say_of_agents_are_columns(bench: Workbench) -> None:

@@ -152,7 +152,7 @@ class _Database(_File):
             answers = pl.concat([ANSWERS.to_frame(), *(two[1] for two in found if two is not None)])
             part = part.filter(~pl.col("rater").is_in([*changed, *gone]))
         made = tables(answers.filter(~pl.col("excluded")))[0].select(RATINGS.names())
-        self._parts[version] = pl.concat([part, made.cast(dict(RATINGS))])
+        self._parts[version] = pl.concat([part, made.cast(RATINGS)])
         self._standings[version] = now
 
 
@@ -170,7 +170,7 @@ class _Judges(_File):
             for study in self._studies(ledger.frame()["study"].unique().to_list()):
                 made = judge_ratings(study, ledger)
                 named = made.with_columns(rater=pl.coalesce("judge", "rater"))
-                parts.append(named.select(RATINGS.names()).cast(dict(RATINGS)))
+                parts.append(named.select(RATINGS.names()).cast(RATINGS))
         return _with_sources(pl.concat(parts), self.path.parent)
 
     def _studies(self, judged: list[str]) -> Iterator[Study]:
@@ -205,7 +205,7 @@ class _Export(_File):
             table = table.with_columns(rater=pl.coalesce("judge", "rater"))
         missing = [name for name in RATINGS.names() if name not in table.columns]
         table = table.with_columns(pl.lit(None).alias(name) for name in missing)
-        made = table.select(RATINGS.names()).cast(dict(RATINGS))
+        made = table.select(RATINGS.names()).cast(RATINGS)
         return made.with_columns(source=pl.lit(None, pl.String))
 
 

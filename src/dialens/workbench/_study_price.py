@@ -1,6 +1,7 @@
 """What a study of a selection could show, and what it would cost: people, judges, a mix of both."""
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import polars as pl
@@ -144,7 +145,7 @@ def _items_by_agent(drawn: Draw) -> dict[str, int]:
     return found
 
 
-def _smallest(power, most: float) -> float | None:  # type: ignore[no-untyped-def]
+def _smallest(power: Callable[[float], float | None], most: float) -> float | None:
     """The smallest effect that is seen with the power wanted; none if the largest is not."""
     if (power(most * 0.999) or 0.0) < WANTED:
         return None

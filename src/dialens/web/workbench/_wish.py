@@ -83,7 +83,7 @@ def parse_asked(asked: Mapping[str, Sequence[str]], free_name: str) -> Asked:
         qualities=tuple(dict.fromkeys(name for name in asked.get("quality", ()) if name)),
         raters=_whole(last["raters"], 3, 1, 1_000, "Raters of an item"),
         each=_whole(last["each"], 20, 1, MOST_ITEMS, "Items of a participant"),
-        hourly=_amount(last["pay"], 12.0, "Pay an hour"),
+        hourly=_amount(last["pay"] or "12", "Pay an hour") or 0.0,
         currency=currency,
         contact=last["contact"][:500],
         context=_whole(last["context"], 20, 0, 10_000, "Turns before a reply"),
@@ -105,8 +105,8 @@ def parse_asked(asked: Mapping[str, Sequence[str]], free_name: str) -> Asked:
         "judge_price": last["judge_price"],
         "judge_r": last["judge_r"],
     }
-    price = _amount(last["judge_price"], None, "The price of a judge's rating")
-    r = _amount(last["judge_r"], None, "The correlation of the judge", most=1.0)
+    price = _amount(last["judge_price"], "The price of a judge's rating")
+    r = _amount(last["judge_r"], "The correlation of the judge", most=1.0)
     return Asked(view, count, seed, strata, wish, price, r, fields)
 
 
@@ -118,9 +118,9 @@ def _whole(text: str, usual: int, low: int, high: int, what: str) -> int:
     return int(text)
 
 
-def _amount(text: str, usual: float | None, what: str, most: float = 1e6) -> "float | None":
+def _amount(text: str, what: str, most: float = 1e6) -> float | None:
     if not text:
-        return usual
+        return None
     if not re.fullmatch(r"\d{1,9}([.,]\d{1,9})?", text):
         raise DialensError(f"{what}: a number such as 12 or 0.5; seen: {text[:40]}.")
     value = float(text.replace(",", "."))
