@@ -1,4 +1,4 @@
-"""A folder of conversations to read: known texts, ratings of people and judges, names that attack."""
+"""A folder of conversations to read: known texts, people's and judges' ratings, evil names."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def talks() -> list[Dialogue]:
         Dialogue("s", "calm", "exam-again", turns(EXAM, "Oh no.", "Yes.", "Happy joy love.")),
         Dialogue("s", "calm", "cat-calm", turns(CAT, "How old was she?", "12.", "A long life.")),
         Dialogue("s", "curt", "exam-curt", turns(EXAM, "Bad luck.")),
-        Dialogue("s", "curt", "cat-curt", turns(CAT, "The. The. The.", "Oh.", "Cats die.")),
+        Dialogue("s", "curt", "cat-curt", turns(CAT, "Qwxj. Vbnk. Zzkq.", "Oh.", "Cats die.")),
         Dialogue("s", EVIL_NAME, EVIL_NAME, turns(EVIL, f"{EVIL} I am happy. {EVIL_NAME}")),
         Dialogue("s", "lone", "begins", [Turn("bot", "agent", "Hello there."), *turns("Hi.")]),
         Dialogue("s", "lone", "long", turns(*(f"Turn {n}, happy." for n in range(LONG)))),

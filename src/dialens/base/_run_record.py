@@ -210,7 +210,9 @@ class Recorder:
             '6b86b273'
         """
         noted = dict(self._record.details.get("sources", {}))
-        for place in filter(None, places):
+        for place in places:
+            if place is None:
+                continue
             path = Path(place)
             files = {name: path / name for name in TABLES} if path.is_dir() else {".": path}
             hashes = {name: sha256_file(file) for name, file in files.items() if file.is_file()}

@@ -1,7 +1,7 @@
 from ._among import place_words
 from ._apa import agreement_apa, correlation_apa, difference_apa, paper_text
 from ._comparison_page import write_comparison
-from ._comparison_words import comparison_lines
+from ._comparison_words import comparison_lines, is_clear, scale_of, short_names
 from ._export_handover import write_export_handover
 from ._figures import FIGURE_FORMATS, write_figures
 from ._gate_files import gate_json, gate_junit, gate_markdown, write_gate
@@ -13,7 +13,7 @@ from ._run_facts import run_facts
 from ._score_report import write_report
 from ._users_page import user_lines, write_user_comparison
 from ._word_marks import LENSES, Mark, WordMarks, check_resources, counts_partner
-from ._wording import headline_metrics
+from ._wording import Scale, headline_metrics
 
 __all__ = [
     "FIGURE_FORMATS",
@@ -23,6 +23,7 @@ __all__ = [
     "Page",
     "PowerPlan",
     "Remark",
+    "Scale",
     "Section",
     "Summary",
     "WordMarks",
@@ -37,9 +38,12 @@ __all__ = [
     "gate_junit",
     "gate_markdown",
     "headline_metrics",
+    "is_clear",
     "paper_text",
     "place_words",
     "run_facts",
+    "scale_of",
+    "short_names",
     "user_lines",
     "write_agreement_handover",
     "write_comparison",

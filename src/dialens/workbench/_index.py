@@ -300,25 +300,6 @@ class Index:
         """Numbers of all rows of a view, in its order."""
         return [n for n, _ in self._ids(view, self.columns(view.level), None, most or 2**40)]
 
-    def talks(self, view: View) -> "np.ndarray[Any, np.dtype[np.int64]]":
-        """Numbers of the dialogues of a view, each where it comes first."""
-
-        def asked() -> "np.ndarray[Any, np.dtype[np.int64]]":
-            query = self._query(view, also=(view.sort,) if view.sort else ())
-            order = "t.talk"
-            if view.sort:
-                # A dialogue comes where its best turn does; turns of a dialogue are neighbours.
-                value = expression(column_of(view.sort, self.columns(view.level)))
-                best = f"max({value}) desc" if view.descending else f"min({value}) asc"
-                order = f"{best} nulls last, t.talk"
-            found = self._ask(
-                f"select t.talk from {query.source} group by t.talk order by {order}", query
-            )
-            return np.fromiter((row[0] for row in found), np.int64, len(found))
-
-        made: np.ndarray[Any, np.dtype[np.int64]] = self._cached(("talks", view.address()), asked)
-        return made
-
     def frame(self, view: View, columns: Sequence[str]) -> pl.DataFrame:
         """The values of columns in all rows of a view, by `id`; of turns with their `talk`."""
         known = self.columns(view.level)

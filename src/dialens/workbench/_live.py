@@ -60,10 +60,9 @@ def live_of(
     of_level: dict[str, tuple[Column, ...]] = {}
     for level in ("turn", "dialog"):
         own = [column for column in columns if column.name in means[level].columns]
-        renamed = {column.name: column.sql for column in own}
-        tables[level] = _joined(means[level].rename(renamed), _marks(flags, notes, level))
+        tables[level] = _joined(_renamed(means[level], own), _marks(flags, notes, level))
         of_level[level] = (*own, *_flag_columns(codes))
-    agents = means["agent"].rename({column.name: column.sql for column in columns})
+    agents = _renamed(means["agent"], columns)
     analysed = corrected or Corrected.none()
     of_level["agent"] = (*columns, *analysed.columns)
     tables["agent"] = pl.concat([agents, analysed.agents], how="diagonal")
@@ -164,15 +163,27 @@ def _rated(tables: Sequence[pl.DataFrame]) -> tuple[dict[str, pl.DataFrame], lis
     for level, length in (("turn", 4), ("dialog", 3), ("agent", 2)):
         own = every.filter(level=level) if level != "agent" else every
         keys = list(KEYS[:length])
-        means[level] = (
-            own.group_by(*keys, "name")
-            .agg(pl.col("value").mean())
-            .pivot("name", index=keys, values="value")
-            .sort(keys, nulls_last=True)
-            if own.height
-            else empty.select(keys)
-        )
+        means[level] = _means(own, keys) if own.height else empty.select(keys)
     return means, columns
+
+
+def _renamed(means: pl.DataFrame, columns: Sequence[Column]) -> pl.DataFrame:
+    """Means and numbers of ratings under the names that they have in the database."""
+    names = {column.name: column.sql for column in columns}
+    numbers = {f"n:{column.name}": f"n{column.sql[1:]}" for column in columns}
+    return means.rename(names | numbers)
+
+
+def _means(ratings: pl.DataFrame, keys: list[str]) -> pl.DataFrame:
+    """A row a unit: the mean of each column's ratings by its name, and their number as `n:NAME`."""
+    every = ratings.group_by(*keys, "name").agg(pl.col("value").mean(), n=pl.len().cast(pl.Float64))
+    both = pl.concat(
+        [
+            every.select(*keys, "name", "value"),
+            every.select(*keys, pl.concat_str(pl.lit("n:"), "name").alias("name"), value="n"),
+        ]
+    )
+    return both.pivot("name", index=keys, values="value").sort(keys, nulls_last=True)
 
 
 def _marks(flags: pl.DataFrame, notes: pl.DataFrame, level: str) -> pl.DataFrame:

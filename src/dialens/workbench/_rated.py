@@ -75,7 +75,7 @@ def ratings_of(
         said = tuple(Rating(rater, value) for rater, value in group.select("rater", "value").rows())
         mean = sum(one.value for one in said) / len(said)
         made.append(
-            RatedQuality(int(turn), str(kind), str(who), str(quality), str(study), mean, said)  # type: ignore[call-overload]
+            RatedQuality(int(turn), str(kind), str(who), str(quality), str(study), mean, said)
         )
     return made
 

@@ -111,7 +111,8 @@ def choose(index: Index, asked: Sequence[str]) -> tuple[Contender, ...]:
     """
     every = contenders(index)
     if not asked:
-        return _sharing(index, every)
+        sharing: tuple[Contender, ...] = index._cached("sharing", lambda: _sharing(index, every))
+        return sharing
     made: dict[str, Contender] = {}
     for name in asked:
         found = [one for one in every if one.key == name]
@@ -136,6 +137,16 @@ def _sharing(index: Index, every: Sequence[Contender]) -> tuple[Contender, ...]:
     )
     best = {(source, system, agent or "") for source, system, agent, _ in rows}
     return tuple(one for one in every if (one.source, one.system, one.agent) in best)
+
+
+def given(index: Index, opening: int) -> tuple[Contender, ...]:
+    """The agents that were given an opening, in the order of all."""
+    rows = index.sql(
+        "select distinct source, system, agent from dialogs where opening = cast(? as ubigint)",
+        (str(opening),),
+    )
+    known = {(source, system, agent or "") for source, system, agent in rows}
+    return tuple(one for one in contenders(index) if (one.source, one.system, one.agent) in known)
 
 
 def measures(index: Index, level: str) -> tuple[Column, ...]:
@@ -172,6 +183,16 @@ def openings(
         most: How many rows.
         offset: How many rows are left out before.
     """
+    key = ("openings", tuple(agents), column.name, level, most, offset)
+    made: Openings = index._cached(
+        key, lambda: _openings(index, agents, column, level, most=most, offset=offset)
+    )
+    return made
+
+
+def _openings(
+    index: Index, agents: Sequence[Contender], column: Column, level: str, *, most: int, offset: int
+) -> Openings:
     listed, values = _listed(agents)
     shared, alone, unopened = _counts(index, agents)
     if level == "turn":

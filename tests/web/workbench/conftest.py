@@ -10,9 +10,9 @@ from starlette.testclient import TestClient
 
 from dialens.web.workbench import WorkbenchApp, workbench_app
 from dialens.workbench import Workbench
-from tests.workbench.conftest import made_project, project
+from tests.workbench.conftest import made_project, made_rated, project
 
-__all__ = ["made_project", "project"]
+__all__ = ["made_project", "made_rated", "project"]
 
 BASE = "http://127.0.0.1:8123"
 

@@ -4,6 +4,7 @@ from ._group_statistics import GroupStatistics
 from ._opening import is_score_folder, open_run, require_run
 from ._pilot import Pilot, pilot
 from ._runs import JoinedRuns, join_runs, run_names
+from ._side_dialogs import SIDE_DIALOGS, side_dialogs
 from ._sides import Sides
 from ._tables import (
     ALIKE,
@@ -23,6 +24,7 @@ __all__ = [
     "COMPARISONS",
     "RESAMPLES",
     "SAID_BY_USERS",
+    "SIDE_DIALOGS",
     "TOO_FEW",
     "DialogSums",
     "Group",
@@ -46,6 +48,7 @@ __all__ = [
     "require_run",
     "rests_on",
     "run_names",
+    "side_dialogs",
     "users_as_agents",
     "values_only",
 ]

@@ -58,15 +58,7 @@ class JoinedRuns:
 
     def called(self, groups: Sequence[Group]) -> list[Group]:
         """The groups with the shortest names that tell them apart: agent, run, or both."""
-        ways = (
-            [group.agent or group.system for group in groups],
-            [self.run_of[group.system] for group in groups],
-            [f"{self.run_of[group.system]} / {group.agent}" for group in groups],
-            [f"{group.system} / {group.agent}" for group in groups],
-        )
-        if groups and groups[0].agent is None:
-            ways = (ways[1], ways[0], *ways[2:])
-        names = next(way for way in ways if len(set(way)) == len(groups))
+        names = shortest_names([(self.run_of[g.system], g.system, g.agent) for g in groups])
         return [replace(group, name=name) for group, name in zip(groups, names, strict=True)]
 
     def pairs(self, groups: Sequence[Group], baseline: str | None) -> list[tuple[int, int]]:
@@ -132,7 +124,7 @@ def join_runs(runs: Mapping[str, Scores], *, required: bool = True) -> JoinedRun
         raise DialensError(f"{listed(list(runs))} share no metric{_told(different)}.")
     columns = [set(scores.state_columns(kept)) for scores in runs.values()]
     common = set.intersection(*columns)
-    names_of = {run: _systems(run, scores) for run, scores in runs.items()}
+    names_of = {run: systems_of(run, scores) for run, scores in runs.items()}
     states = []
     for run, scores in runs.items():
         ordered = [name for name in scores.states.collect_schema().names() if name in common]
@@ -144,7 +136,9 @@ def join_runs(runs: Mapping[str, Scores], *, required: bool = True) -> JoinedRun
     metrics = tuple(metric for metric in first.metrics if metric.name in kept)
     joined = Scores(
         pl.concat([_renamed(runs[run].table, names_of[run], kept) for run in runs]),
-        _paired(pl.concat([frame.select(states[0].columns) for frame in states])).lazy(),
+        contexts_told_apart(
+            pl.concat([frame.select(states[0].columns) for frame in states])
+        ).lazy(),
         pl.concat(
             [_renamed(runs[run].dialogs, names_of[run]) for run in runs], how="diagonal_relaxed"
         ),
@@ -160,6 +154,24 @@ def join_runs(runs: Mapping[str, Scores], *, required: bool = True) -> JoinedRun
         different,
         {name: tuple(having) for name, having in every.items() if len(having) < len(runs)},
     )
+
+
+def shortest_names(sides: Sequence[tuple[str, str, str | None]]) -> list[str]:
+    """Names that tell sides apart, each a run, a system and, unless systems are compared, an agent.
+
+    Examples:
+        >>> shortest_names([("v1", "v1", "bot"), ("v2", "v2", "bot")])
+        ['v1', 'v2']
+    """
+    ways = (
+        [agent or system for _, system, agent in sides],
+        [run for run, _, _ in sides],
+        [f"{run} / {agent}" for run, _, agent in sides],
+        [f"{system} / {agent}" for _, system, agent in sides],
+    )
+    if sides and sides[0][2] is None:
+        ways = (ways[1], ways[0], *ways[2:])
+    return next(way for way in ways if len(set(way)) == len(sides))
 
 
 def run_names(places: Iterable[Path]) -> list[str]:
@@ -217,7 +229,7 @@ def _told(different: Mapping[str, str]) -> str:
     return f" that may be compared: {name} {why}{more}. Score both runs again with the same options"
 
 
-def _systems(run: str, scores: Scores) -> dict[str, str]:
+def systems_of(run: str, scores: Scores) -> dict[str, str]:
     """The systems of a run by what they are called among those of all runs."""
     systems = scores.states.select("system").unique(maintain_order=True).collect()["system"]
     if len(systems) == 1:
@@ -232,7 +244,7 @@ def _renamed(
     return kept.with_columns(pl.col("system").replace_strict(dict(systems), default=None))
 
 
-def _paired(states: pl.DataFrame) -> pl.DataFrame:
+def contexts_told_apart(states: pl.DataFrame) -> pl.DataFrame:
     """The states with contexts that tell dialogues apart.
 
     Where openings do not, since everyone begins with "hi", the same opening *and* the same

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from dialens.analysis.validation._rows import BETWEEN, POOLED, WITHIN, several_agents
+from dialens.analysis.validation._scopes import BETWEEN, POOLED, WITHIN, several_agents
 from dialens.analysis.validation._units import RatedUnits
 from dialens.statistics.correlation import centred, chosen_elsewhere
 
@@ -20,7 +20,7 @@ Key = tuple[str, str]
 def elsewhere(rated: RatedUnits, baselines: Collection[str], seed: int) -> dict[Key, float | None]:
     """By level and quality: the coefficient of the strongest metric where it was not chosen."""
     fair = [number for number, name in enumerate(rated.metrics) if name not in baselines]
-    agents = several_agents(rated)
+    agents = several_agents(rated.agents)
     x, y = rated.values[:, fair], rated.means()
     if agents is not None:
         x, y = centred(x, agents), centred(y, agents)

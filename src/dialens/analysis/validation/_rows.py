@@ -8,13 +8,19 @@ import numpy as np
 
 from dialens.analysis.validation._ceiling import Ceiling, ceiling, disattenuated
 from dialens.analysis.validation._groups import Groups
+from dialens.analysis.validation._scopes import (
+    BETWEEN,
+    POOLED,
+    WITHIN,
+    correlations_by_scope,
+    several_agents,
+)
 from dialens.analysis.validation._units import RatedUnits
 from dialens.statistics import ClusterDraws, Floats, Ints, Mask, Memory, increment
 from dialens.statistics.correlation import (
     COEFFICIENTS,
     Correlations,
     centred,
-    correlate,
     correlation_difference,
     pearson_replicates,
     standard_scores,
@@ -22,20 +28,6 @@ from dialens.statistics.correlation import (
 
 ALL_PSYCHOLOGICAL = "all psychological"
 ALL_AUTOMATIC = "all automatic"
-POOLED, WITHIN, BETWEEN = "pooled", "within", "between"
-_FEWEST_FREE = 10
-
-
-def several_agents(rated: RatedUnits) -> Ints | None:
-    """Whose each unit is, where there are several agents and enough units of each to look within.
-
-    One agent has nothing to be told from; with hardly more units than agents nothing is left once
-    their means are taken out.
-    """
-    if rated.agents is None:
-        return None
-    count = len(np.unique(rated.agents))
-    return rated.agents if count > 1 and len(rated.agents) - count >= _FEWEST_FREE else None
 
 
 def correlation_rows(
@@ -45,35 +37,20 @@ def correlation_rows(
 
     The headline is the coefficient within agents, where there are several, or else the pooled one.
     """
-    agents = several_agents(rated)
-    y = rated.means()
-    options: dict[str, Any] = {"agents": agents, "confidence": confidence, "seed": seed}
+    agents = several_agents(rated.agents)
+    limits = {
+        WITHIN: None if agents is None else _ceilings(rated, draws, agents, confidence),
+        POOLED: _ceilings(rated, draws, None, confidence),
+        BETWEEN: None,
+    }
+    found = correlations_by_scope(
+        rated.values, rated.means(), draws, rated.agents, confidence=confidence, seed=seed
+    )
     rows = []
-    if agents is not None:
-        result = correlate(rated.values, y, draws, within=True, **options)
-        limits = _ceilings(rated, draws, agents, confidence)
-        rows += _rows(rated, result, WITHIN, groups, limits, confidence, headline=True)
-    result = correlate(rated.values, y, draws, **options)
-    limits = _ceilings(rated, draws, None, confidence)
-    rows += _rows(rated, result, POOLED, groups, limits, confidence, headline=agents is None)
-    if agents is not None:
-        x_means, y_means = (_agent_means(table, agents) for table in (rated.values, y))
-        own = ClusterDraws.of(
-            np.arange(len(x_means)), len(draws.counts), np.random.default_rng(seed)
-        )
-        result = correlate(x_means, y_means, own, confidence=confidence, seed=seed)
-        rows += _rows(rated, result, BETWEEN, groups, None, confidence, headline=False)
+    for scope, result in found.items():
+        headline = scope == next(iter(found))
+        rows += _rows(rated, result, scope, groups, limits[scope], confidence, headline=headline)
     return rows
-
-
-def _agent_means(table: Floats, agents: Ints) -> Floats:
-    """Means of the units that have a value, one row an agent; NaN where none has."""
-    codes = np.unique(agents, return_inverse=True)[1]
-    present = np.isfinite(table)
-    sums, counts = np.zeros((2, int(codes.max()) + 1, table.shape[1]))
-    np.add.at(sums, codes, np.where(present, table, 0.0))
-    np.add.at(counts, codes, present)
-    return np.divide(sums, counts, out=np.full_like(sums, np.nan), where=counts > 0)
 
 
 def _ceilings(
@@ -176,7 +153,7 @@ def difference_rows(
     """Every pair of the metrics in the two groups, within agents where there are several."""
     names = [name for name in groups.both if name in rated.metrics]
     values = np.column_stack([rated.column(name) for name in names]) if names else rated.values
-    agents = several_agents(rated)
+    agents = several_agents(rated.agents)
     if agents is not None:
         values = centred(values, agents)
     rows = []

@@ -17,10 +17,12 @@ from dialens.web._guard import Guard, security_headers
 from dialens.web._loopback import Key, foreign
 from dialens.web._study_app import not_refused
 from dialens.web.workbench import (
+    _comparisons,
     _conversations,
     _dialogue,
     _flagging,
     _flags,
+    _metrics,
     _overview,
     _runs,
     _side_by_side,
@@ -35,6 +37,8 @@ from dialens.workbench import Workbench
 ROUTERS = (
     _overview.routes,
     _conversations.routes,
+    _comparisons.routes,
+    _metrics.routes,
     _studies.routes,
     _study_replay.routes,
     _to_study.routes,
@@ -117,7 +121,8 @@ def _pages(owner: WorkbenchApp) -> FastAPI:
 def _said(desk: Desk, request: Request, status: int, sentence: str) -> Response:
     """A sentence as a page, or as JSON for who asked with a script."""
     sent = request.headers
-    if "json" in sent.get("accept", "") or sent.get("sec-fetch-dest") == "empty":
+    asked = "json" in sent.get("accept", "") or sent.get("sec-fetch-dest") == "empty"
+    if asked or request.url.path.startswith("/api/"):
         return JSONResponse({"detail": sentence}, status)
     if not desk.key.opens(request):  # strangers do not even learn which folder it is
         return PlainTextResponse(sentence, status)

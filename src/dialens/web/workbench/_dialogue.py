@@ -1,7 +1,6 @@
 """The page of one conversation: its turns with marked words, scores, ratings, flags and notes."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import cache
 from itertools import groupby
 from typing import Annotated, Any
@@ -24,7 +23,9 @@ from dialens.workbench import (
     View,
     along,
     find_talk,
+    given,
     measures,
+    neighbours,
     read_dialog,
     runs_of,
     scores_of,
@@ -113,6 +114,7 @@ def routes(desk: Desk) -> APIRouter:
             whole_scores=score_groups(scores_of(bench, read, None)),
             codes=code_names(desk),
             step=_step(desk, talk, came),
+            others=0 if read.opening is None else len(given(index, read.opening)) - 1,
             came=came,
             link=lambda **changes: address("/dialogue", **(here | changes)),
             kept={name: value for name, value in here.items() if value is not None},
@@ -204,22 +206,15 @@ def _who(kind: str, who: str) -> str:
 def _step(desk: Desk, talk: int, came: str) -> dict[str, Any]:
     """Where n and p lead: along the view that the reader came from."""
     index = desk.workbench.index
-    view = View.parse(parse_qs(came))
-    if view.level == "agent":
-        view = replace(view, level="dialog", sort="", ranges=(), missing=())
-    talks = index.talks(view)
-    at = (talks == talk).nonzero()[0]
-    place = int(at[0]) if len(at) else -1
-    wanted = {"before": place - 1, "after": place + 1} if place >= 0 else {"after": 0}
-    made: dict[str, Any] = {"place": place + 1, "total": len(talks), "before": None, "after": None}
-    for name, number_of in wanted.items():
-        if 0 <= number_of < len(talks):
-            found = index.sql(
-                "select source, dialog from dialogs where talk = ?", (int(talks[number_of]),)
-            )
-            made[name] = address(
-                "/dialogue", source=found[0][0], dialog=found[0][1], **{"from": came or None}
-            )
+    near = neighbours(index, View.parse(parse_qs(came)), talk)
+    made: dict[str, Any] = {"place": near.place, "total": near.total}
+    for name, other in (("before", near.before), ("after", near.after)):
+        made[name] = None
+        if other is not None:
+            asked = "select source, dialog from dialogs where talk = ?"
+            source, dialog = index.sql(asked, (other,))[0]
+            step = {"source": source, "dialog": dialog, "from": came or None}
+            made[name] = address("/dialogue", **step)
     return made
 
 

@@ -62,11 +62,12 @@ def routes(desk: Desk) -> APIRouter:
 
 def _unit(desk: Desk, asked: _OfUnit) -> Unit:
     """The unit that is named; refused where there is none, so that nothing is flagged in vain."""
-    found = desk.workbench.index.sql(
-        "select 1 from dialogs where source = ? and dialog = ? and (? = -1 or exists (select 1 "
-        "from turns t where t.talk = dialogs.talk and t.turn = ?)) limit 1",
-        (asked.source, asked.dialog, asked.turn, asked.turn),
-    )
+    index = desk.workbench.index
+    talk = index.talk(asked.source, asked.dialog)
+    found = talk is not None
+    if found and asked.turn != WHOLE:
+        turns = "select 1 from turns where talk = ? and turn = ? limit 1"
+        found = bool(index.sql(turns, (talk, asked.turn)))
     if not found:
         place = "conversation" if asked.turn == WHOLE else f"turn {asked.turn}"
         raise HTTPException(

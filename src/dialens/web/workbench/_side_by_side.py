@@ -27,6 +27,7 @@ from dialens.workbench import (
     SpokenTurn,
     choose,
     contenders,
+    given,
     measures,
     openings,
     sides,
@@ -85,7 +86,10 @@ def routes(desk: Desk) -> APIRouter:
         index = bench.index
         if level not in _LEVELS:
             raise HTTPException(404, f"There is no level {level}. Levels: dialog, turn.")
-        chosen = choose(index, [name for name in agent or [] if name])
+        agent = [name for name in agent or [] if name]
+        if not agent and opening is not None:
+            agent = [one.key for one in given(index, opening)][:MOST_AGENTS]
+        chosen = choose(index, agent)
         every = contenders(index)
         metric = _metric(desk, metric, level)
         column = index.columns(level)[metric]

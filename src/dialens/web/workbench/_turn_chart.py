@@ -38,6 +38,7 @@ class TurnChart:
         dots: Values to point at; none where there would be too many.
         rows: Ticks of the values, from the top.
         turns: Ticks of the turns.
+        last: Number of the turn at the right end; the first is at the left.
         words: What the chart shows, in a sentence.
         scale: Where the scale comes from.
     """
@@ -46,6 +47,7 @@ class TurnChart:
     dots: tuple[Dot, ...]
     rows: tuple[Tick, ...]
     turns: tuple[Tick, ...]
+    last: int
     words: str
     scale: str
     width: int = WIDTH
@@ -96,6 +98,7 @@ def turn_chart(
             Tick(round(_LEFT + (WIDTH - _LEFT - _RIGHT) * turn / steps, 1), str(turn))
             for turn in sorted({0, last // 2, last})
         ),
+        last=steps,
         words=_words(column, values),
         scale="The scale is that of all turns of this folder.",
     )

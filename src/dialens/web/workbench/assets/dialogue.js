@@ -12,9 +12,10 @@ function moved(unit) {
   if (!chart) return;
   const line = chart.querySelector("[data-focus-line]");
   for (const dot of chart.querySelectorAll("[data-dot]")) dot.classList.toggle("current", dot.dataset.dot === turn);
-  const dot = chart.querySelector(`[data-dot="${CSS.escape(turn)}"] circle`);
-  line.setAttribute("visibility", dot ? "visible" : "hidden");
-  if (dot) for (const end of ["x1", "x2"]) line.setAttribute(end, dot.getAttribute("cx"));
+  const { left, right, last } = chart.dataset;
+  const place = Number(left) + ((right - left) * turn) / last;
+  line.setAttribute("visibility", turn === "-1" ? "hidden" : "visible");
+  for (const end of ["x1", "x2"]) line.setAttribute(end, place);
 }
 
 const flags = flagging(root, { moved });
