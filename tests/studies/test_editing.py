@@ -209,3 +209,10 @@ def test_templates_change_in_one_place_only(name: str) -> None:
         assert data(without) == {k: v for k, v in data(text).items() if k != key}
         comments = [line for line in text.splitlines() if line.startswith("#")]
         assert [line for line in without.splitlines() if line.startswith("#")] == comments
+
+
+def test_a_list_in_a_file_without_any_has_room_after_its_dashes() -> None:
+    added = [{"id": "g", "context": [{"speaker": "user", "text": "Tea?"}], "expect": [{"a": 1}]}]
+    for before in ("title: Tea\n", "a:\n  b:\n    c: 1\ntitle: Tea\n"):
+        written = edited(before, [Change(("checks", "gold"), added)])
+        assert yaml_value(written)["checks"]["gold"] == added

@@ -191,3 +191,31 @@ def test_a_published_set_becomes_a_study(shared_data: Path) -> None:
     study = with_items(Path(), corpus=str(path))
     assert len(study.items) == 60
     assert {len(item.candidates) for item in study.items} == {5}
+
+
+def test_items_may_say_where_they_come_from() -> None:
+    origins = {
+        "a": {"dialog": "d7", "turn": 3, "agent": "warm", "system": "s"},
+        "b": {"dialog": "d8"},
+    }
+    entry = ItemEntry.model_validate(
+        {
+            "id": "i1",
+            "context": ["Tea?"],
+            "responses": {"a": "Yes.", "b": "No."},
+            "origins": origins,
+        }
+    )
+    found = [
+        (c.key, c.agent, c.system, c.dialog, c.turn)
+        for c in inline_item(entry, "response", "study").candidates
+    ]
+    assert found == [("a", "warm", "s", "d7", 3), ("b", "b", "study", "d8", 1)]
+    whole = {"id": "i2", "agent": "bot", "context": [{"user": "Tea?"}, {"bot": "Yes."}]}
+    of_bot = {"origins": {"bot": {"dialog": "d9", "agent": "warm"}}}
+    for unit, turn in (("dialogue", None), ("turn", 1)):
+        item = inline_item(ItemEntry.model_validate(whole | of_bot), unit, "study")
+        assert [(c.agent, c.dialog, c.turn) for c in item.candidates] == [("warm", "d9", turn)]
+    strange = {"origins": {"cat": {"dialog": "d9"}}}
+    with pytest.raises(DialensError, match="origins of 'cat', which is no response"):
+        inline_item(ItemEntry.model_validate(whole | strange), "dialogue", "study")

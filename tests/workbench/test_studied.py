@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
-import os
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
 
 from dialens.studies import load_study
 from dialens.studies.export import export
+from dialens.studies.judges import Ledger, Said, judge_study
 from dialens.studies.simulation import Population, simulate_study
 from dialens.studies.store import OperationStore, Store
 from dialens.workbench import (
@@ -29,6 +31,7 @@ from dialens.workbench import (
     write_study_of,
 )
 from dialens.workbench import _studied as studied
+from tests.studies.judges.test_judging import Scripted, planned
 from tests.workbench.by_hand import corpus_folder, score_folder
 from tests.workbench.folders import print_of
 
@@ -75,6 +78,13 @@ def answer(bench: Workbench) -> Iterator[Answer]:
             )  # fmt: skip
 
         yield answered
+
+
+def copy(path: Path, target: Path) -> None:
+    """A copy of a database that may be in use, as a server leaves one that has stopped."""
+    with closing(sqlite3.connect(path)) as source, closing(sqlite3.connect(target)) as made:
+        source.backup(made)
+        assert made.execute("pragma journal_mode = wal").fetchone() == ("wal",)
 
 
 def rated(bench: Workbench) -> int:
@@ -142,14 +152,11 @@ def test_looking_changes_no_file_and_needs_no_key(bench: Workbench, answer: Answ
     answer(2)
     place = bench.folder / "asked"
     path = place / "study.db"
-    os.sync()
     closed = bench.folder / "closed"
     closed.mkdir()
-    with sqlite3.connect(path) as source, sqlite3.connect(closed / "study.db") as target:
-        source.backup(target)
+    copy(path, closed / "study.db")
     for name in ("study.yaml", "items.jsonl", "drawn.json"):
         (closed / name).write_bytes((place / name).read_bytes())
-    sqlite3.connect(closed / "study.db").execute("pragma journal_mode = wal").close()
     before = print_of(closed)
     assert "study.db.key" not in before
     with_it = Workbench.open(bench.folder, cache=bench.cache)
@@ -176,7 +183,7 @@ def test_excluded_and_forgotten_people_are_gone(bench: Workbench, answer: Answer
 
 
 def test_an_export_counts_once_and_alone_if_there_is_no_database(
-    bench: Workbench, answer: Answer
+    bench: Workbench, answer: Answer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answer(2)
     place = bench.folder / "asked"
@@ -184,6 +191,8 @@ def test_an_export_counts_once_and_alone_if_there_is_no_database(
         export(store, store.studies()[0].hash, bench.folder / "exported")
     bench.refresh()
     assert len(bench.catalogue.of("export")) == 1
+    assert rated(bench) == 16
+    monkeypatch.setattr(studied, "_SETTLED_NS", 0)
     assert rated(bench) == 16
     for path in place.glob("study.db*"):
         path.rename(bench.folder.parent / f"away-{path.name}")
@@ -195,11 +204,7 @@ def test_an_export_counts_once_and_alone_if_there_is_no_database(
 def test_a_copy_of_a_database_counts_nobody_twice(bench: Workbench, answer: Answer) -> None:
     answer(2)
     place = bench.folder / "asked"
-    with (
-        sqlite3.connect(place / "study.db") as source,
-        sqlite3.connect(place / "backup.db") as target,
-    ):
-        source.backup(target)
+    copy(place / "study.db", place / "backup.db")
     assert rated(bench) == 16
 
 
@@ -217,6 +222,25 @@ def test_what_cannot_be_read_is_said_and_what_was_read_stays(
     (bench.folder / "asked" / "drawn.json").write_text("{")
     answer(1)
     assert rated(bench) == 16
+
+
+def test_what_judges_answer_comes_back_while_they_are_asked(bench: Workbench) -> None:
+    study = load_study(bench.folder / "asked")
+
+    def says(said: Sequence[Said], schema: Mapping[str, Any] | None, seed: int) -> str:
+        assert schema is not None
+        return json.dumps(dict.fromkeys(schema["properties"], 4))
+
+    with Ledger.open(bench.folder / "asked" / "judges.db", asking=True) as ledger:
+        judge_study(planned(study, Scripted(says)), ledger, at_once=1)
+        assert rated(bench) > 0, "the ledger is still open"
+        assert bench.studied.notes == {}
+        said = pl.concat(bench.said)
+    assert said["rater_kind"].unique().to_list() == ["llm"]
+    assert said["value"].unique().to_list() == [4.0]
+    assert said.select("agent", "dialog", "turn").unique().height == 8
+    names = [c.name for c in bench.index.columns("turn").values() if c.kind == "judge"]
+    assert names == [f"judge:{said['rater'][0]}:relevance"]
 
 
 def test_what_analyses_say_of_agents_are_columns(bench: Workbench) -> None:

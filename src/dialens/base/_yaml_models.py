@@ -5,7 +5,6 @@ import re
 import types
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 
@@ -26,6 +25,7 @@ Place = tuple[str | int, ...]
 """The way to a value: keys and places in lists."""
 
 T = TypeVar("T")
+_ADAPTERS: dict[Any, TypeAdapter[Any]] = {}
 
 
 @dataclass(frozen=True)
@@ -152,7 +152,8 @@ def validated(
             path, (FileProblem(f"{said}seen: {type(data).__name__}.", first_line or 1),)
         )
     try:
-        return _adapter(model).validate_python(data)
+        made: T = _adapter(model).validate_python(data)
+        return made
     except ValidationError as error:
         places: dict[Place, Any] = {}
         for problem in error.errors(include_url=False):
@@ -171,10 +172,11 @@ def validated(
         raise InvalidFile(path, tuple(placed)) from error
 
 
-@cache
-def _adapter(model: type[T]) -> TypeAdapter[T]:
+def _adapter(model: Any) -> TypeAdapter[Any]:
     """Made once a model: files of items are validated line by line."""
-    return TypeAdapter(model)
+    if model not in _ADAPTERS:
+        _ADAPTERS[model] = TypeAdapter(model)
+    return _ADAPTERS[model]
 
 
 def _where(problem: Any, data: Any) -> Place:

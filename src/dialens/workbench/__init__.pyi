@@ -82,6 +82,7 @@ from ._study_making import (
     StudyWish,
     planned_study,
     study_place,
+    template_of,
     template_qualities,
     write_study_of,
 )
@@ -211,6 +212,7 @@ __all__ = [
     "standings",
     "stratum_columns",
     "study_place",
+    "template_of",
     "template_qualities",
     "turn_spreads",
     "unpaired_parts",

@@ -83,7 +83,7 @@ class _File:
     ratings: pl.DataFrame = field(default_factory=SAID.to_frame)
     hashes: frozenset[str] = frozenset()
     edition: int = 0
-    _stamp: Stamp = ()
+    _stamp: tuple[Stamp, frozenset[str]] | None = None
 
     def follow(self, known: set[str]) -> None:
         """Read what came since, if the file is another now.
@@ -92,14 +92,19 @@ class _File:
             known: Hashes of the versions that other files have.
         """
         stamp = stamp_of(self.path)
-        if stamp == self._stamp:
+        if (stamp, self._needed(known)) == self._stamp:
             return
         ratings = self.take(known)
         if not ratings.equals(self.ratings):
             self.ratings, self.edition = ratings, self.edition + 1
         # Two commits within a tick of the clock may look the same: so young a file is read again.
         youngest = max((time_ns for _, _, time_ns in stamp), default=0)
-        self._stamp = stamp if time.time_ns() - youngest > _SETTLED_NS else ()
+        settled = time.time_ns() - youngest > _SETTLED_NS
+        self._stamp = (stamp, self._needed(known)) if settled else None
+
+    def _needed(self, known: set[str]) -> frozenset[str]:
+        """What of the other files plays a part here."""
+        return frozenset()
 
     def take(self, known: set[str]) -> pl.DataFrame:
         """All ratings of the file, in the columns of `SAID`."""
@@ -147,13 +152,16 @@ class _Database(_File):
             answers = pl.concat([ANSWERS.to_frame(), *(two[1] for two in found if two is not None)])
             part = part.filter(~pl.col("rater").is_in([*changed, *gone]))
         made = tables(answers.filter(~pl.col("excluded")))[0].select(RATINGS.names())
-        self._parts[version] = pl.concat([part, made.cast(dict(RATINGS))])
+        self._parts[version] = pl.concat([part, made.cast(RATINGS)])
         self._standings[version] = now
 
 
 @dataclass
 class _Judges(_File):
     """The answers of judges."""
+
+    def _needed(self, known: set[str]) -> frozenset[str]:
+        return frozenset(known)
 
     def take(self, known: set[str]) -> pl.DataFrame:
         """What judges said; of versions that no database holds, the study file's own."""
@@ -162,7 +170,7 @@ class _Judges(_File):
             for study in self._studies(ledger.frame()["study"].unique().to_list()):
                 made = judge_ratings(study, ledger)
                 named = made.with_columns(rater=pl.coalesce("judge", "rater"))
-                parts.append(named.select(RATINGS.names()).cast(dict(RATINGS)))
+                parts.append(named.select(RATINGS.names()).cast(RATINGS))
         return _with_sources(pl.concat(parts), self.path.parent)
 
     def _studies(self, judged: list[str]) -> Iterator[Study]:
@@ -182,6 +190,9 @@ class _Judges(_File):
 class _Export(_File):
     """Ratings that were exported; those whose database is at hand are not read."""
 
+    def _needed(self, known: set[str]) -> frozenset[str]:
+        return frozenset(known)
+
     def take(self, known: set[str]) -> pl.DataFrame:
         """The ratings of people who are not excluded, and of judges."""
         versions = _exported(self.path.with_name("codebook.json"))
@@ -194,7 +205,7 @@ class _Export(_File):
             table = table.with_columns(rater=pl.coalesce("judge", "rater"))
         missing = [name for name in RATINGS.names() if name not in table.columns]
         table = table.with_columns(pl.lit(None).alias(name) for name in missing)
-        made = table.select(RATINGS.names()).cast(dict(RATINGS))
+        made = table.select(RATINGS.names()).cast(RATINGS)
         return made.with_columns(source=pl.lit(None, pl.String))
 
 

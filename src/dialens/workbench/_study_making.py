@@ -268,7 +268,7 @@ def _gold_entries(index: Index, wish: StudyWish) -> Iterator[dict[str, Any]]:
     talks = _talks(index, [one.unit.talk for one in wish.gold])
     for place, one in enumerate(wish.gold):
         bounds = {"at_least": one.at_least, "at_most": one.at_most}
-        rule = {"quality": one.quality, "response": one.unit.agent or _AGENT}
+        rule: dict[str, Any] = {"quality": one.quality, "response": one.unit.agent or _AGENT}
         rule |= {name: bound for name, bound in bounds.items() if bound is not None}
         yield {**_entry(_gold_name(place), [one.unit], talks, wish), "expect": [rule]}
 

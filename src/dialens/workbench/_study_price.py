@@ -1,6 +1,7 @@
 """What a study of a selection could show, and what it would cost: people, judges, a mix of both."""
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import polars as pl
@@ -102,15 +103,16 @@ def _power(
 ) -> QualityPower:
     label = quality_label(study.design, quality)
     kind = str(scale.get("kind"))
-    counts = sorted(_items_by_agent(drawn).values(), reverse=True)
+    every = _items_by_agent(drawn)
+    counts = [n for n in every.values() if n > 1]
     if len(counts) < 2:
-        return QualityPower(quality, label, "There is one agent, so there is nothing to compare.")
-    items = counts[-1]
-    if items < 2:
         return QualityPower(
-            quality, label, "An agent has fewer than two items: no difference can be found."
+            quality, label, "Fewer than two agents have two items: there is nothing to compare."
         )
+    items = min(counts)
     with_what = f"{counted(items, 'item')} an agent, {counted(raters, 'rater')} each"
+    if len(counts) < len(every):
+        with_what += f"; of {len(counts)} of {len(every)} agents, the others have one item"
     if kind == "pairwise":
         share = _smallest(
             lambda x: power_pairwise(0.5 + x, raters=raters, items=items).power.value, 0.5
@@ -143,7 +145,7 @@ def _items_by_agent(drawn: Draw) -> dict[str, int]:
     return found
 
 
-def _smallest(power, most: float) -> float | None:  # type: ignore[no-untyped-def]
+def _smallest(power: Callable[[float], float | None], most: float) -> float | None:
     """The smallest effect that is seen with the power wanted; none if the largest is not."""
     if (power(most * 0.999) or 0.0) < WANTED:
         return None

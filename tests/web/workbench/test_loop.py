@@ -141,6 +141,7 @@ def test_a_finding_becomes_a_study_and_its_ratings_stand_beside_the_turns(
             assert "24 ratings by 2 raters" in page.locator(".lead").inner_text()
             page.locator("#people ~ .scroller a").first.click()
             page.get_by_role("heading", name=re.compile("Screen 1 of")).wait_for()
+            page.get_by_role("button", name="Play").wait_for()  # its script has run
             page.keyboard.press("n")
             page.get_by_role("heading", name=re.compile("Screen 2 of")).wait_for()
             assert "The screen came up" in page.locator(".moments").inner_text()

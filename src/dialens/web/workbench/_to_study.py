@@ -270,7 +270,7 @@ def _gold_shown(bench: Workbench, preview: Preview) -> list[Mapping[str, Any]]:
     fit = {
         name: scale for name, scale in preview.scales.items() if scale.get("kind") in _GOLD_KINDS
     }
-    made = []
+    made: list[Mapping[str, Any]] = []
     for one, (_, text) in zip(
         preview.gold, _with_texts(bench, [one.unit for one in preview.gold]), strict=True
     ):

@@ -6,7 +6,14 @@ from dataclasses import dataclass
 from urllib.parse import urlencode
 
 from dialens.base import DialensError
-from dialens.workbench import JUDGED, MOST_ITEMS, MOST_QUANTILES, Strata, StudyWish, View
+from dialens.workbench import (
+    MOST_ITEMS,
+    MOST_QUANTILES,
+    Strata,
+    StudyWish,
+    View,
+    template_of,
+)
 
 FIELDS = (
     "n", "seed", "template", "by", "parts", "by_source", "raters", "each", "pay", "currency",
@@ -61,7 +68,7 @@ def parse_asked(asked: Mapping[str, Sequence[str]], free_name: str) -> Asked:
     """
     view = View.parse(asked)
     last = {name: (list(asked.get(name, ())) or [""])[-1].strip() for name in FIELDS}
-    template = last["template"] or _LEVEL_TEMPLATES.get(view.level, "likert")
+    template = template_of(last["template"] or _LEVEL_TEMPLATES.get(view.level, "likert"))
     count = _whole(last["n"], 30, 1, MOST_ITEMS, "Items to draw")
     seed = _whole(last["seed"], 1, 0, 2**31 - 1, "The seed")
     metric = last["by"]
@@ -76,7 +83,7 @@ def parse_asked(asked: Mapping[str, Sequence[str]], free_name: str) -> Asked:
         qualities=tuple(dict.fromkeys(name for name in asked.get("quality", ()) if name)),
         raters=_whole(last["raters"], 3, 1, 1_000, "Raters of an item"),
         each=_whole(last["each"], 20, 1, MOST_ITEMS, "Items of a participant"),
-        hourly=_amount(last["pay"], 12.0, "Pay an hour"),
+        hourly=_amount(last["pay"] or "12", "Pay an hour") or 0.0,
         currency=currency,
         contact=last["contact"][:500],
         context=_whole(last["context"], 20, 0, 10_000, "Turns before a reply"),
@@ -84,7 +91,7 @@ def parse_asked(asked: Mapping[str, Sequence[str]], free_name: str) -> Asked:
     fields = {
         "n": str(count),
         "seed": str(seed),
-        "template": template if template in JUDGED else "likert",
+        "template": template,
         "by": metric,
         "parts": str(parts),
         "by_source": "yes" if strata.source else "",
@@ -98,8 +105,8 @@ def parse_asked(asked: Mapping[str, Sequence[str]], free_name: str) -> Asked:
         "judge_price": last["judge_price"],
         "judge_r": last["judge_r"],
     }
-    price = _amount(last["judge_price"], None, "The price of a judge's rating")
-    r = _amount(last["judge_r"], None, "The correlation of the judge", most=1.0)
+    price = _amount(last["judge_price"], "The price of a judge's rating")
+    r = _amount(last["judge_r"], "The correlation of the judge", most=1.0)
     return Asked(view, count, seed, strata, wish, price, r, fields)
 
 
@@ -111,9 +118,9 @@ def _whole(text: str, usual: int, low: int, high: int, what: str) -> int:
     return int(text)
 
 
-def _amount(text: str, usual: float | None, what: str, most: float = 1e6) -> "float | None":
+def _amount(text: str, what: str, most: float = 1e6) -> float | None:
     if not text:
-        return usual
+        return None
     if not re.fullmatch(r"\d{1,9}([.,]\d{1,9})?", text):
         raise DialensError(f"{what}: a number such as 12 or 0.5; seen: {text[:40]}.")
     value = float(text.replace(",", "."))
