@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import tempfile
 import threading
 import time
 from collections.abc import Callable
@@ -114,7 +115,7 @@ def test_a_folder_that_goes_away_leaves_what_was_seen(
     assert "as it was before" in bench.trouble
     assert bench.index.count(View()) == 16
     (tmp_path / "moved").rename(folder)
-    until(lambda: not bench.follow() and not bench.trouble)  # type: ignore[func-returns-value]
+    until(lambda: not troubled())
     bench.close()
 
 
@@ -125,13 +126,13 @@ def test_no_room_for_the_index(
     blocked.touch()
     other = tmp_path / "temporary"
     other.mkdir()
-    monkeypatch.setattr(_workbench.tempfile, "gettempdir", lambda: str(other))
+    monkeypatch.setattr(tempfile, "gettempdir", lambda: str(other))
     said: list[str] = []
     bench = Workbench.open(folder, cache=blocked / "cache", report=said.append)
     assert any("cannot be written" in line for line in said)
     assert bench.index.count(View()) == 16
     bench.close()
-    monkeypatch.setattr(_workbench.tempfile, "gettempdir", lambda: str(blocked))
+    monkeypatch.setattr(tempfile, "gettempdir", lambda: str(blocked))
     with pytest.raises(DialensError, match="no room for the index"):
         Workbench.open(folder, cache=blocked / "cache")
 
