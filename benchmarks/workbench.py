@@ -210,11 +210,7 @@ def compare(index_folder: Path, port: int, repeats: int) -> None:
             ours.append(timed(partial(fresh.page, view)))
             fresh.close()
             if asked is not None:
-                bare.append(
-                    timed(
-                        lambda asked=asked: [plain.execute(q).fetchall() for q in asked.split(";")]
-                    )
-                )
+                bare.append(timed(partial(ask_tables, plain, asked)))
             elif match is not None:
                 bare.append(timed(partial(ask_words, words, match)))
             pages.append(page_seconds(port, view))
