@@ -1,6 +1,7 @@
 """Metrics: what each means, how it is spread, and where it and people part."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 from urllib.parse import urlencode
 
@@ -115,11 +116,12 @@ def _page(desk: Desk, index: Index, column: Column, level: str, against: str) ->
     spread = spread_of(index, level, column, by_agent=True)
     card = _card(desk, column)
     whole, agents = (spread[0], spread[1:]) if spread else (None, [])
+    title = card.long_label if card and "@" not in column.name else column.label
     return {
         "column": column,
         "level": level,
         "unit": _UNITS[level],
-        "title": card.long_label if card and "@" not in column.name else column.label,
+        "title": title,
         "answer": _answer(column, level, whole, agents),
         "levels": [
             (words, _address(column, at), at)
@@ -137,7 +139,7 @@ def _page(desk: Desk, index: Index, column: Column, level: str, against: str) ->
             way: f"/conversations?{_sorted(column, level, descending=way).address()}"
             for way in (True, False)
         },
-        "part": parting_part(index, column, level, against),
+        "part": parting_part(index, replace(column, label=title), level, against),
     }
 
 
