@@ -153,15 +153,19 @@ def page_seconds(port: int, view: View) -> float:
     return timed(lambda: urllib.request.urlopen(address).read())
 
 
-def questions(sql: dict[str, str]) -> list[tuple[str, View, str | None, str | None]]:
+def questions(sql: dict[str, str], shown: str) -> list[tuple[str, View, str | None, str | None]]:
     """What is asked: in words, as a view, as plain SQL, or as plain FTS5."""
     one, other = sql["empathy"], sql["engagement"]
-    count = "select count(*) from t"
+    where = (
+        f"where {other} between 0.3 and 0.7 and words between 10 and 40 "
+        "and agent in ('agent 1', 'agent 2')"
+    )
     return [
         (
             "sort by a metric",
             View(sort="empathy", descending=True),
-            f"{count}; select row, {one} from t order by {one} desc nulls last, row limit 51",
+            "select count(*) from t; "
+            f"select {shown} from t order by {one} desc nulls last, row limit 51",
             None,
         ),
         (
@@ -171,16 +175,14 @@ def questions(sql: dict[str, str]) -> list[tuple[str, View, str | None, str | No
                 ranges=(Range("engagement", 0.3, 0.7), Range("words", 10, 40)),
                 choices={"agent": ("agent 1", "agent 2")},
             ),
-            f"select count(*) from t where {other} between 0.3 and 0.7 and words between 10 and 40 "
-            "and agent in ('agent 1', 'agent 2'); "
-            f"select row, {one} from t where {other} between 0.3 and 0.7 and words between 10 and "
-            f"40 and agent in ('agent 1', 'agent 2') order by {one} nulls last, row limit 51",
+            f"select count(*) from t {where}; "
+            f"select {shown} from t {where} order by {one} nulls last, row limit 51",
             None,
         ),
         (
-            "dialogues by a metric",
+            "conversations by a metric",
             View(level="dialog", sort="engagement"),
-            f"select count(*) from d; select talk, {other} from d order by {other}, talk limit 51",
+            f"select count(*) from d; select * from d order by {other}, talk limit 51",
             None,
         ),
         ("a rare word", View(search="votore"), None, '"votore"'),
@@ -201,18 +203,20 @@ def compare(index_folder: Path, port: int, repeats: int) -> None:
             f"create view {name} as select * from read_parquet('{index_folder / file}.parquet')"
         )
     words = sqlite3.connect(index_folder / "texts.sqlite")
-    sql = {name: column.sql for name, column in Index(index_folder).columns("turn").items()}
+    index = Index(index_folder)
+    columns = index.columns("turn")
+    sql = {name: column.sql for name, column in columns.items()}
+    shown = ", ".join(["row", "text", *(sql[name] for name in index.usual("turn"))])
     print(f"\n{'':28}{'ours ms':>9}{'plain ms':>10}{'ratio':>7}{'page over HTTP ms':>19}")
-    for said, view, asked, match in questions(sql):
+    for said, view, asked, match in questions(sql, shown):
         ours, bare, pages = [], [], []
         for _ in range(repeats):
-            fresh = Index(index_folder)  # nothing cached
-            ours.append(timed(partial(fresh.page, view)))
-            fresh.close()
+            index._cache.clear()
+            ours.append(timed(partial(index.page, view)))
             if asked is not None:
                 bare.append(timed(partial(ask_tables, plain, asked)))
             elif match is not None:
-                bare.append(timed(partial(ask_words, words, match)))
+                bare.append(timed(partial(ask_words, words, plain, shown, match)))
             pages.append(page_seconds(port, view))
         middle = statistics.median(ours)
         ratio = f"{middle / statistics.median(bare):7.1f}" if bare else f"{'':>7}"
@@ -226,14 +230,18 @@ def ask_tables(plain: duckdb.DuckDBPyConnection, asked: str) -> None:
         plain.execute(question).fetchall()
 
 
-def ask_words(words: sqlite3.Connection, match: str) -> None:
-    """How many rows, and the first page of them with their texts."""
+def ask_words(
+    words: sqlite3.Connection, plain: duckdb.DuckDBPyConnection, shown: str, match: str
+) -> None:
+    """How many rows, the first of them with their texts, and their columns."""
     words.execute("select count(*) from words where words match ?", (match,)).fetchone()
-    words.execute(
+    found = words.execute(
         "select row, text from texts where row in (select rowid from words where words match ? "
         "order by rowid limit 51)",
         (match,),
     ).fetchall()
+    rows = ",".join(str(row) for row, _ in found)
+    plain.execute(f"select {shown.replace('text, ', '')} from t where row in ({rows})").fetchall()
 
 
 def main() -> None:
