@@ -20,6 +20,7 @@ from dialens.workbench import (
     Workbench,
     along,
     find_talk,
+    live_of,
     marks_of,
     neighbours,
     ratings_of,
@@ -27,6 +28,7 @@ from dialens.workbench import (
     runs_of,
     scores_of,
 )
+from dialens.workbench._live import load_live
 from dialens.workbench._stepping import talks_of
 from tests.workbench.folders import dialens
 from tests.workbench.spoken import EVIL, EVIL_NAME, LONG, make_spoken
@@ -181,3 +183,11 @@ def test_a_converted_corpus_is_read_as_what_it_is(tmp_path: Path) -> None:
     assert bench.index.notes == ()
     assert bench.index.sql("select count(*) from turns") == [(4,)]
     bench.close()
+
+
+def test_no_room_for_what_is_shown_of_flags(bench: Workbench, tmp_path: Path) -> None:
+    book = bench.notebook
+    book.flag(Unit("talks", "cat-calm", 3), 1, "ann")
+    live = live_of([], book.flags(), book.notes(), book.codes())
+    with pytest.raises(DialensError, match="stored, but cannot be shown"):
+        load_live(bench.index._database, "turn", live.turn, tmp_path / "gone")

@@ -8,6 +8,7 @@ from pathlib import Path
 import duckdb
 import polars as pl
 
+from dialens.base import DialensError, first_line
 from dialens.corpus import kind_of_rater
 from dialens.workbench._columns import FLAG, JUDGE, PEOPLE, Column
 from dialens.workbench._corrected import Corrected
@@ -79,6 +80,9 @@ def load_live(
         level: `turn`, `dialog` or `agent`.
         table: As `Live` has it.
         folder: For a file that is deleted again.
+
+    Raises:
+        DialensError: There is no room for it.
     """
     own = [name for name in table.columns if name not in KEYS]
     names = dict.fromkeys([*_MARKS, *own])
@@ -92,14 +96,19 @@ def load_live(
     inside = " l.turn between 0 and d.turns - 1 and" if level == "turn" else ""
     known = ", ".join(f"first({n}) filter ({n} is not null) {n}" for n in map(quoted, own))
     path = folder / f"live-{level}-{secrets.token_hex(8)}.parquet"
-    table.write_parquet(path)
     try:
+        table.write_parquet(path)
         cursor.execute(
             f"{target} as select {number} as id, {known} "
             f"from read_parquet('{escaped(str(path))}') l join {units}{inside} "
             "(l.source is null or l.source = d.source) "
             "and (l.agent is null or l.agent = d.agent) group by 1 order by 1"
         )
+    except (OSError, pl.exceptions.PolarsError, duckdb.Error) as error:
+        raise DialensError(
+            f"Flags and ratings are stored, but cannot be shown: {folder} cannot be written "
+            f"({first_line(error)}). Make room, and load the page again."
+        ) from error
     finally:
         path.unlink(missing_ok=True)
 
