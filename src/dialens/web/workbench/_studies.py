@@ -163,11 +163,13 @@ def _answer(rows: Sequence[StudyRow]) -> str:
             "of these”."
         )
     people = sum(row.participants for row in rows)
+    simulated = sum(one.simulated for row in rows for one in row.standings)
+    beside = f" and {simulated:,} simulated" if simulated else ""
     answers = sum(row.answers for row in rows)
     last = max((row.last for row in rows if row.last is not None), default=None)
     when = f"; the last came {last:%Y-%m-%d at %H:%M} UTC" if last is not None else ""
     return (
-        f"{counted(len(rows), 'study', 'studies')}: {counted(people, 'participant')}, "
+        f"{counted(len(rows), 'study', 'studies')}: {counted(people, 'participant')}{beside}, "
         f"{counted(answers, 'answer')}{when}."
     )
 
