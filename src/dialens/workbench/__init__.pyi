@@ -50,9 +50,10 @@ from ._drawing import (
 from ._drawn import DRAWN, read_drawn
 from ._finding import find
 from ._gold import GoldSuggestion, gold_suggestions
-from ._index import Histogram, Index, TablePage
+from ._index import Index
 from ._live import Live, live_of
 from ._notebook import NOTEBOOK, WHOLE, Code, Notebook, SavedView, Unit
+from ._pages import Histogram, TablePage
 from ._rated import RatedQuality, Rating, ratings_of
 from ._running import COMMANDS, Runs, StartedRun
 from ._side_by_side import (

@@ -9,7 +9,7 @@ import json
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,6 +21,7 @@ from dialens.base import DialensError, first_line
 from dialens.workbench._building import ABOUT, AGENTS, DIALOGS, RATED, TEXTS, TURNS
 from dialens.workbench._columns import Column, facts
 from dialens.workbench._live import Live, load_live
+from dialens.workbench._pages import Histogram, TablePage, cursor, place_of
 from dialens.workbench._queries import (
     ID,
     Query,
@@ -44,40 +45,6 @@ _SHOWN: Final = {
     "dialog": "t.talk, t.source, t.agent, t.dialog, t.opening_text",
     "agent": "t.source, t.system, t.agent",
 }
-
-
-@dataclass(frozen=True)
-class TablePage:
-    """Some rows of a view.
-
-    Attributes:
-        rows: Each with its number (`id`), its names, the values of the columns, and its text.
-        total: How many rows the view has in all.
-        after: Where the next page begins; None at the end.
-    """
-
-    rows: list[dict[str, Any]]
-    total: int
-    after: str | None
-
-
-@dataclass(frozen=True)
-class Histogram:
-    """How the values of a column are spread in a view.
-
-    Attributes:
-        low: The lowest value.
-        high: The highest.
-        counts: Rows in intervals of equal width between them.
-        missing: Rows without a value.
-        mean: Of all values.
-    """
-
-    low: float
-    high: float
-    counts: list[int]
-    missing: int
-    mean: float
 
 
 class Index:
@@ -145,7 +112,7 @@ class Index:
         shown = ids[:size]
         rows = self._rows(view.level, [number for number, _ in shown], chosen)
         more = len(ids) > size
-        return TablePage(rows, total, _cursor(*shown[-1]) if more else None)
+        return TablePage(rows, total, cursor(*shown[-1]) if more else None)
 
     def count(self, view: View) -> int:
         """How many rows a view has."""
@@ -165,7 +132,7 @@ class Index:
         self, view: View, columns: Mapping[str, Column], after: str | None, most: int
     ) -> list[tuple[int, float | str | None]]:
         """Numbers of rows in the order of a view, each with what it is sorted by."""
-        from_value, from_number = _place(after)
+        from_value, from_number = place_of(after)
         search = Search.parse(view.search)
         only_words = not (view.sort or view.ranges or view.choices or view.missing)
         if search is not None and search.match is not None and only_words and view.level == "turn":
@@ -390,17 +357,3 @@ def _series(name: str, values: "np.ndarray[Any, Any]") -> pl.Series:
 
 def _rank(column: Column) -> tuple[int, str]:
     return (column.headline if column.headline is not None else 10**6, column.name)
-
-
-def _cursor(number: int, value: float | str | None) -> str:
-    return json.dumps([number, value])
-
-
-def _place(after: str | None) -> tuple[float | str | None, int]:
-    if after is None:
-        return None, -1
-    try:
-        number, value = json.loads(after)
-        return value, int(number)
-    except (ValueError, TypeError, RecursionError) as error:
-        raise DialensError("This place in the table is not known. Load the page again.") from error

@@ -1,6 +1,5 @@
 """The table of conversations: search, sort, filter, brush; the view is its address."""
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,6 +10,7 @@ from fastapi.responses import JSONResponse, RedirectResponse, Response
 
 from dialens.base import DialensError, capitalised, counted, number
 from dialens.web.workbench._desk import Desk
+from dialens.web.workbench._excerpts import marked
 from dialens.web.workbench._flagging import code_names
 from dialens.web.workbench._histogram import histogram_chart
 from dialens.workbench import (
@@ -31,8 +31,6 @@ _LEVELS = {
     "dialog": ("Conversations", "conversation"),
     "agent": ("Agents", "agent"),
 }
-_EXCERPT = 240
-_BEFORE = 60
 _MOST_BOXES = 24
 _BOXES = {
     "turn": ("agent", "role", "source", "system"),
@@ -370,38 +368,3 @@ def _cell(value: Any, column: Column) -> str:
         return str(value)
     whole = column.kind == "fact"
     return number(float(value), 0 if whole else None, percent=column.percent)
-
-
-def marked(text: str, search: Search | None) -> list[tuple[str, bool]]:
-    """An excerpt of a text in pieces, each with whether it is what was searched for.
-
-    Examples:
-        >>> marked("I am so sorry.", Search.parse("sorry"))
-        [('I am so ', False), ('sorry', True), ('.', False)]
-    """
-    pattern = _to_mark(search)
-    first = pattern.search(text) if pattern else None
-    start = max(0, first.start() - _BEFORE) if first and first.end() > _EXCERPT else 0
-    excerpt = text[start : start + _EXCERPT]
-    pieces: list[tuple[str, bool]] = [("… ", False)] if start else []
-    place = 0
-    for found in pattern.finditer(excerpt) if pattern else ():
-        if found.end() > found.start():
-            pieces += [(excerpt[place : found.start()], False), (found.group(), True)]
-            place = found.end()
-    pieces.append((excerpt[place:], False))
-    if start + _EXCERPT < len(text):
-        pieces.append((" …", False))
-    return [piece for piece in pieces if piece[0]]
-
-
-def _to_mark(search: Search | None) -> re.Pattern[str] | None:
-    if search is None:
-        return None
-    if search.shown:
-        words = "|".join(re.escape(word) for word in sorted(search.shown, key=len, reverse=True))
-        return re.compile(rf"(?<!\w)(?:{words})" if search.match else words, re.IGNORECASE)
-    try:
-        return re.compile(search.pattern or "(?!)")
-    except re.error:
-        return None
