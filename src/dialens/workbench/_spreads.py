@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
 from dialens.workbench._columns import Column
-from dialens.workbench._index import Histogram, Index
+from dialens.workbench._index import Index
+from dialens.workbench._pages import Histogram
 
 BINS = 20
 _MOST_AGENTS = 12
