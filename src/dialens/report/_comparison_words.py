@@ -84,7 +84,9 @@ def _sentence(row: Mapping[str, Any], card: MetricCard, table: pl.DataFrame, oth
     told = _Told.of(row, card, scale)
     interval = f" ({told.interval})" if told.interval else ""
     rests = rests_on(row["n_a"], row["n_b"], row["n_shared"])
-    more = f"; so do {counted(others, 'other pair')}" if others else ""
+    more = (
+        f"; so {'does' if others == 1 else 'do'} {counted(others, 'other pair')}" if others else ""
+    )
     return (
         f"{told.claim}: {told.values}, difference {told.difference}{interval}, "
         f"p {p_value(row['p_adjusted'], equals=True)}; {rests}{more}."
