@@ -117,7 +117,11 @@ def test_a_closed_terminal_leaves_nothing_behind(tmp_path: Path) -> None:
     folder = tmp_path / "here"
     folder.mkdir()
     command = [sys.executable, "-m", "dialens", "convert", str(path), str(folder / "out")]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as running:
+    # The tests themselves may run under nohup, which their processes would inherit.
+    heard = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    running = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    signal.signal(signal.SIGHUP, heard)
+    with running:
         end = time.monotonic() + 60
         while not any(folder.iterdir()) and time.monotonic() < end:
             time.sleep(0.005)

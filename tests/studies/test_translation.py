@@ -191,6 +191,7 @@ NOT_READ = {
     "ItemEntry.id", "Items.agents", "Items.format",
     "Items.standard", "Items.variants", "Level.name", "MediaEntry.file", "MediaEntry.of",
     "RecruiterSettings.currency", "RecruiterSettings.kind",
+    "Retention.answers", "Retention.worker_ids",
     "Settings.kind", "TalkingAgent.agent", "TalkingAgent.name", "TalkingAgent.set",
     "TalkingAgent.system", "UtteranceEntry.speaker", "UtteranceEntry.text",
 }  # fmt: skip

@@ -27,7 +27,10 @@ def clock() -> Clock:
 
 @pytest.fixture
 def site(make: Make, clock: Clock) -> Site:
-    return make(tea(presentation={"deadline": DEADLINE}), clock=clock)
+    # Everybody has four rating screens, whatever their cell.
+    shown = {"deadline": DEADLINE, "layout": "separate"}
+    study = tea(presentation=shown, factors={"anchor": ["none", "both"]})
+    return make(study, clock=clock)
 
 
 def at_ratings(person: Person, address: str = "/") -> Page:
