@@ -190,6 +190,7 @@ NOT_READ = {
     "Allocation.compare", "Allocation.quality", "Expectation.response", "GoldEntry.id",
     "ItemEntry.id", "Items.agents", "Items.format",
     "Items.standard", "Items.variants", "Level.name", "MediaEntry.file", "MediaEntry.of",
+    "Origin.agent", "Origin.dialog", "Origin.system",
     "RecruiterSettings.currency", "RecruiterSettings.kind",
     "Retention.answers", "Retention.worker_ids",
     "Settings.kind", "TalkingAgent.agent", "TalkingAgent.name", "TalkingAgent.set",
