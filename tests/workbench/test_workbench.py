@@ -14,7 +14,7 @@ import pytest
 from dialens.base import DialensError
 from dialens.workbench import NOTEBOOK, Unit, View, Workbench, _workbench
 from tests.workbench.by_hand import corpus_folder, score_folder
-from tests.workbench.folders import write_chats
+from tests.workbench.folders import dialens, talk, write_chats
 
 
 @pytest.fixture
@@ -143,3 +143,47 @@ def test_few_indexes_are_kept(folder: Path, tmp_path: Path) -> None:
         (cache / f"{number:024x}").mkdir(parents=True)
     Workbench.open(folder, cache=cache).close()
     assert len(list(cache.iterdir())) == 8
+
+
+def test_flags_stay_and_nothing_counts_twice_whatever_is_scored(tmp_path: Path) -> None:
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    for name, words in (("a", 3), ("b", 5)):  # the same ids and agents in both
+        lines = [talk(case, "bot", " ".join(["well"] * (words + case))) for case in range(3)]
+        (folder / f"{name}.jsonl").write_text("".join(lines), "utf-8")
+    bench = Workbench.open(folder, cache=tmp_path / "cache")
+    assert bench.index.count(View()) == 12
+    bench.notebook.flag(Unit("b.jsonl", "bot-1", 1), 1, "ann")
+    quick = ("--models", "none", "--no-cache", "--metrics", "length")
+    for inputs, output in ((("a.jsonl", "b.jsonl"), "both"), (("a.jsonl",), "one")):
+        dialens(folder, "score", *inputs, "-o", output, *quick)
+        bench.refresh()
+        assert bench.index.count(View()) == 12
+        (row,) = bench.index.page(View(choices={"flag": ("any",)}, columns=("length",))).rows
+        assert (row["source"], row["dialog"], row["turn"]) == ("b.jsonl", "bot-1", 1)
+        assert row["values"] == {"length": 6.0}
+    lengths = {
+        (row["source"], row["dialog"]): row["values"]["length"]
+        for row in bench.index.page(View(level="dialog", columns=("length",))).rows
+    }
+    assert lengths == {
+        (f"{name}.jsonl", f"bot-{case}"): float(words + case)
+        for name, words in (("a", 3), ("b", 5))
+        for case in range(3)
+    }
+    assert "length@both" not in bench.index.columns("turn"), "equal values are one column"
+    bench.close()
+
+
+def test_an_index_in_use_is_not_deleted(folder: Path, tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    bench = Workbench.open(folder, cache=cache)
+    for number in range(10):
+        other = tmp_path / f"other{number}"
+        other.mkdir()
+        write_chats(other / "chats.jsonl", more=number)
+        Workbench.open(other, cache=cache).close()
+    assert bench.index.folder.exists()
+    assert len(list(cache.iterdir())) <= 9
+    assert len(bench.index.page(View()).rows) == 16
+    bench.close()

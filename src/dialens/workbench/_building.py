@@ -6,7 +6,7 @@ metrics, which score folders hold in long tables, are put into their places by t
 
 import json
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -85,8 +85,9 @@ def build_index(collections: tuple[Collection, ...], folder: Path, report: Repor
                     continue
                 places = metrics.of(run, scores, taken)
                 taken |= {name: scores.signatures[name] for name in places if name not in taken}
-                values.take(scores, own, places)
-                wide.append(_dialog_values(scores, own, places))
+                here = _named_in(scores, own, collection.stems)
+                values.take(scores, here, places)
+                wide.append(_dialog_values(scores, here, places))
                 agents.append(_agent_values(scores, collection.name, places))
         report("Writing the index")
         at_turn = values.write(spool / TURNS, folder / TURNS)
@@ -287,6 +288,27 @@ class _Values:
                 ]
                 sink.write(batch.with_columns(columns))
         return set(names)
+
+
+def _named_in(scores: Scores, dialogs: pl.DataFrame, stems: Sequence[str]) -> pl.DataFrame:
+    """The dialogues of a collection by their names in a run, as far as it scored them.
+
+    Of two files that a run read together and that use the same id, the second's is qualified with
+    its file's name: `b/c1`.
+
+    Args:
+        scores: Of the run.
+        dialogs: Of the collection.
+        stems: What the collection's file may be called there.
+    """
+    known = scores.dialogs.select("agent", "dialog").unique().collect(engine="streaming")
+    left, found = dialogs, []
+    for stem in (*stems, ""):
+        name = pl.lit(f"{stem}/") + pl.col("dialog") if stem else pl.col("dialog")
+        named = left.with_columns(dialog=name).join(known, on=["agent", "dialog"], how="semi")
+        left = left.join(named, on="talk", how="anti")
+        found.append(named)
+    return pl.concat(found)
 
 
 def _dialog_values(scores: Scores, dialogs: pl.DataFrame, places: dict[str, int]) -> pl.DataFrame:

@@ -5,7 +5,7 @@ conversations the same is the hash of what they were read from and how they were
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -41,6 +41,14 @@ class Collection:
     missing: str = ""
     files: frozenset[str] = field(default=frozenset(), repr=False)
 
+    @property
+    def stems(self) -> tuple[str, ...]:
+        """What its file is called where several are read together, as far as that can be known."""
+        if len(self.paths) != 1:
+            return ()
+        stem = self.paths[0].name.split(".")[0]
+        return (f"{self.paths[0].parent.name}/{stem}", stem)
+
     def corpus(self, spool: Path) -> Corpus:
         """Read it, by way of a folder to write into; records that cannot be read are left out.
 
@@ -59,15 +67,17 @@ class Collection:
 def collections_of(catalogue: Catalogue) -> tuple[Collection, ...]:
     """Every set of conversations of a folder: those that were scored first, the newest run before.
 
-    A file that a corpus folder was converted from, or that a run scored, is not listed again.
+    Files that a run scored together are a collection each, so that flags on their conversations
+    stay with them whatever is scored. A file that a corpus folder was converted from, or that a run
+    scored, is not listed again.
     """
     corpora = {item.path: item for item in catalogue.of("corpus")}
     scored: dict[str, Collection] = {}
     for run in sorted(catalogue.of("scores"), key=_age):
         if run.record is not None:
-            one = _of_run(run, run.record, corpora)
-            known = scored.setdefault(one.key, one)
-            scored[one.key] = replace(known, runs=(*known.runs, run))
+            for one in _of_run(run, run.record, corpora):
+                known = scored.setdefault(one.key, one)
+                scored[one.key] = replace(known, runs=(*known.runs, run))
     used = {path for one in scored.values() for path in one.paths}
     hashes = {found for one in scored.values() for found in one.files}
     folders = [path for path in corpora if path.is_dir()]
@@ -89,35 +99,54 @@ def _age(item: Item) -> tuple[float, str]:
     return (-item.made.timestamp() if item.made else 0.0, item.name)
 
 
-def _of_run(run: Item, record: RunRecord, corpora: Mapping[Path, Item]) -> Collection:
+def _of_run(run: Item, record: RunRecord, corpora: Mapping[Path, Item]) -> Iterator[Collection]:
+    """What a run read: one collection a file or folder; one in all where something is gone."""
     arguments, data = record.arguments, record.data
     paths = tuple(source.path for source in run.sources)
     lost = [str(path) for path in paths if not path.exists()]
-    missing = ""
+    whole = bool(arguments.get("whole_turns"))
+    options = ReadOptions(
+        agent=arguments.get("agent"),
+        system=arguments.get("system"),
+        columns=arguments.get("columns") or {},
+        roles=arguments.get("roles") or {},
+    )
+    how = f"{'whole' if whole else ''}{_how(options)}"
     if lost or not paths:
         missing = (
             f"{run.name} was made of {listed(lost) or 'conversations'}, which is no longer there: "
             "its values are shown without texts. Put it back, or score again."
         )
-    whole = bool(arguments.get("whole_turns"))
-    files = _hashes(data)
-    turns = _turns_hash(data.get("tables")) or "+".join(sorted(files)) or run.name
-    names = [corpora[path].name if path in corpora else path.name for path in paths]
-    return Collection(
-        name=" + ".join(names) or run.name,
-        paths=() if missing else paths,
-        options=ReadOptions(
-            agent=arguments.get("agent"),
-            system=arguments.get("system"),
-            columns=arguments.get("columns") or {},
-            roles=arguments.get("roles") or {},
-        ),
-        format=_format(data, paths),
-        key=f"{turns}|{'whole' if whole else ''}",
-        whole_turns=whole,
-        missing=missing,
-        files=frozenset(files),
-    )
+        turns = _turns_hash(data.get("tables")) or "+".join(sorted(_hashes(data))) or run.name
+        yield Collection(
+            name=" + ".join(path.name for path in paths) or run.name,
+            paths=(),
+            options=options,
+            format=None,
+            key=f"{turns}|{how}",
+            missing=missing,
+            files=frozenset(_hashes(data)),
+        )
+        return
+    inputs = data.get("inputs")
+    entries = inputs if isinstance(inputs, list) and len(inputs) == len(paths) else [data]
+    for path, entry in zip(paths, entries, strict=False):
+        files = _hashes(entry)
+        read = _turns_hash(_manifest(path).get("files")) if path.is_dir() else None
+        yield Collection(
+            name=corpora[path].name if path in corpora else path.name,
+            paths=(path,) if len(entries) == len(paths) else paths,
+            options=options,
+            format=_format(entry, paths),
+            key=f"{read or '+'.join(sorted(files)) or path}|{how}",
+            whole_turns=whole,
+            files=frozenset(files),
+        )
+
+
+def _how(options: ReadOptions) -> str:
+    """Nothing where a file is read as it is, so that a corpus scored plainly is known as itself."""
+    return "" if options == ReadOptions() else repr(options)
 
 
 def _format(data: Mapping[str, Any], paths: Sequence[Path]) -> str | None:

@@ -6,9 +6,11 @@ is shown of these few.
 """
 
 import json
+import os
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -53,6 +55,7 @@ class Index:
     def __init__(self, folder: Path) -> None:
         """Open what `build_index` wrote."""
         self.folder = folder
+        self._lease = _leased(folder)
         about = json.loads((folder / ABOUT).read_text("utf-8"))
         self.notes: tuple[str, ...] = tuple(about["notes"])
         self.sources: tuple[str, ...] = tuple(about["sources"])
@@ -344,6 +347,7 @@ class Index:
 
     def close(self) -> None:
         """Close the files."""
+        os.close(self._lease)
         with self._of_text:
             self._texts.close()
         self._database.close()
@@ -353,6 +357,30 @@ def _series(name: str, values: "np.ndarray[Any, Any]") -> pl.Series:
     """A column as DuckDB gives it to NumPy; what is masked is missing."""
     plain = isinstance(values, np.ma.MaskedArray) or values.dtype == object
     return pl.Series(name, values.tolist() if plain else values)
+
+
+def _leased(folder: Path) -> int:
+    """Let others see that an index is in use; ends with the process at the latest."""
+    file = os.open(folder / ABOUT, os.O_RDONLY)
+    with suppress(OSError, ImportError):  # a file system without locks, or Windows
+        import fcntl
+
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    return file
+
+
+def in_use(folder: Path) -> bool:
+    """Whether somebody has the index in a folder open, as far as that can be known."""
+    try:
+        import fcntl
+
+        with (folder / ABOUT).open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        return False
+    except (OSError, ImportError):
+        return True
+    return False
 
 
 def _rank(column: Column) -> tuple[int, str]:

@@ -22,7 +22,7 @@ from dialens.workbench._catalogue import Catalogue
 from dialens.workbench._conversations import Collection, collections_of
 from dialens.workbench._corrected import Analyses
 from dialens.workbench._finding import find
-from dialens.workbench._index import Index
+from dialens.workbench._index import Index, in_use
 from dialens.workbench._live import live_of
 from dialens.workbench._notebook import Notebook
 from dialens.workbench._running import Runs
@@ -204,12 +204,13 @@ def _indexed(catalogue: Catalogue, cache: Path, report: Report) -> tuple[str, Pa
 
 
 def _tidy(cache: Path, kept: Path) -> None:
-    """Delete the indexes that were not used for longest."""
+    """Delete the indexes that were not used for longest, and that nobody has open."""
     others = [path for path in cache.iterdir() if path.is_dir() and path != kept]
     others = [path for path in others if not path.name.startswith(".")]
     others.sort(key=lambda path: path.stat().st_mtime, reverse=True)
     for path in others[_KEPT_INDEXES - 1 :]:
-        shutil.rmtree(path, ignore_errors=True)
+        if not in_use(path):
+            shutil.rmtree(path, ignore_errors=True)
 
 
 def _key_of(collections: Sequence[Collection]) -> str:
