@@ -107,6 +107,7 @@ def test_one_failure_is_one_dialogue() -> None:
         ("collect -a script:ann.txt", "Where to?"),
         ("collect -a script:ann.txt --first nobody -o t", "--first is partner or agent"),
         ("collect plan.yaml --turns 3 -o t", "--turns belongs into the plan"),
+        ("collect plan.yaml --dialogs 3 -o t", "--dialogs belongs into the plan (as `dialogues`)"),
         ("collect -a script:ann.txt --set repeat -o t", "--set takes NAME=VALUE"),
         ("collect -a script:ann.txt --set cleo.repeat=no -o t", "no agent is called so"),
         ("collect -a human -o t", "cannot be the agent under study"),

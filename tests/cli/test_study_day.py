@@ -14,7 +14,7 @@ from dialens.base import DialensError
 from dialens.cli._app import app
 from dialens.cli.study._serve import _changed_before
 from dialens.studies import load_study
-from dialens.studies.store import KEY_VARIABLE, Session, Store
+from dialens.studies.store import KEY_VARIABLE, OperationStore, Session, Store
 from tests.cli.test_study_data import STUDY
 from tests.studies.store.people import NOON
 from tests.studies.store.test_export import take
@@ -148,6 +148,16 @@ def test_excluded_people_are_not_analysed(folder: Path) -> None:
     assert "3 raters" in more
 
 
+def test_what_was_done_is_said_as_done_and_by_whom(folder: Path) -> None:
+    people(folder, "anna")
+    with Store.open(f"sqlite:///{folder / 'study.db'}") as store:
+        study = store.studies()[0].hash
+        OperationStore(store, "dashboard", "Ada").note(study, "logged in", now=NOON)
+    shown = ran("operate", folder)
+    assert "2026-03-01 12:00 UTC, Ada (dashboard): logged in\n" in shown
+    assert "Nothing was changed so far." in shown
+
+
 def test_hand_over(folder: Path) -> None:
     anna, _ = people(folder, "anna", "ben")
     said = ran("export", folder, "-o", folder / "e", "--worker-ids", folder / "ids.csv")
@@ -157,7 +167,7 @@ def test_hand_over(folder: Path) -> None:
         "rater", "worker", "completion_code"
     ).rows()
     assert stat.S_IMODE((folder / "ids.csv").stat().st_mode) == 0o600
-    assert "identities exported from null to 2" in ran("operate", folder)
+    assert "command: identities exported: 2\n" in ran("operate", folder)
     csv = folder / "e" / "csv"
     assert {"participants.csv", "ratings.csv", "questionnaires.csv", "read.R"} <= {
         path.name for path in csv.iterdir()

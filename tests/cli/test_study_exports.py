@@ -10,8 +10,10 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
+from dialens.base import sha256_file
 from dialens.corpus import Corpus
-from dialens.studies.store import ExportLog, Session, Store
+from dialens.studies.export._recall import folder_hash
+from dialens.studies.store import ExportLog, KnownExport, Session, Store
 from tests.cli.test_study_day import fails, folder, people, ran
 from tests.studies.store.people import NOON
 
@@ -37,6 +39,12 @@ def asked(folder: Path, *workers: str) -> list[Session]:
     people(folder)
     ran("operate", folder, "--set", "targets=3")
     return people(folder, *workers)
+
+
+def known(folder: Path) -> dict[str, KnownExport]:
+    """What the database knows of exports, by kind."""
+    with Store.open(f"sqlite:///{folder / 'study.db'}") as store:
+        return {one.kind: one for one in ExportLog(store.database, "command").all()}
 
 
 def test_an_export_loses_the_rows_of_whoever_is_forgotten(folder: Path) -> None:
@@ -83,6 +91,54 @@ def test_an_analysis_loses_rows_and_what_names_them_is_said(folder: Path) -> Non
     ran("analyze", folder, "--resamples", 200)
     assert holding(analysis, anna.participant) == set()
     assert anna.participant not in ran("exports", folder)
+
+
+def test_all_whose_time_is_over_leave_a_list_of_worker_ids(folder: Path) -> None:
+    everybody = asked(folder, "anna", "ben", "cleo")
+    ids = folder / "ids.csv"
+    ran("export", folder, "-o", folder / "export", "--worker-ids", ids)
+    assert pl.read_csv(ids).height == 3
+    ran("operate", folder, "--set", "retention.worker_ids=1 day")
+    said = ran("retain", folder)
+    assert "may still hold" not in said
+    assert said.count("is taken out of the worker ids of") == 3
+    assert pl.read_csv(ids).height == 0
+    assert holding(folder / "export", everybody[0].participant)  # answers may stay
+    assert "by hand" not in ran("exports", folder)
+    assert known(folder)["worker ids"].people == 0
+
+
+def test_everybody_leaves_exports_and_analyses_at_once_and_one_after_the_other(
+    folder: Path,
+) -> None:
+    everybody = asked(folder, "anna", "ben", "cleo", "dora")
+    first, *others = (one.participant for one in everybody)
+    export, ids = folder / "export", folder / "ids.csv"
+    ran("export", folder, "-o", export, "--worker-ids", ids)
+    ran("analyze", folder, "--resamples", 200)
+    ran("forget", first, "--study", folder)
+    assert pl.read_csv(ids)["rater"].to_list() == others
+    with Store.open(f"sqlite:///{folder / 'study.db'}") as store:
+        for who in others[:2]:
+            store.forget(who)
+    said = ran("exports", folder)
+    for who in others[:2]:
+        assert f"{who} is taken out of the export of" in said
+        assert f"{who} is taken out of the worker ids of" in said
+        assert holding(export, who) == set()
+    assert pl.read_csv(ids)["rater"].to_list() == others[2:]
+    for file in export.glob("*.parquet"):
+        assert (export / "csv" / f"{file.stem}.csv").read_text() == pl.read_parquet(
+            file
+        ).write_csv()
+    assert set(pl.read_parquet(export / "ratings.parquet")["rater"]) == set(others[2:])
+    tables = {name for who in others[:2] for name in holding(folder / "analysis", who)}
+    assert not {name for name in tables if name.endswith((".parquet", ".csv"))}
+    now = known(folder)
+    assert now["export"].sha256 == folder_hash(export)
+    assert now["worker ids"].sha256 == sha256_file(ids)
+    assert now["analysis"].sha256 == folder_hash(folder / "analysis")
+    assert now["analysis"].recalled == (first, *others[:2])  # what is no table names them
 
 
 def test_what_was_moved_or_changed_is_named(folder: Path) -> None:

@@ -165,6 +165,18 @@ def test_a_database_in_use_is_not_moved_away(here: Path, tmp_path: Path) -> None
         assert store.session(came.token).index == 2
 
 
+@pytest.mark.parametrize(
+    "content", [b"name: tea\n", b"rater,worker\np7,anna\n", b"\x89PNG\r\n\xff\xfe", b"", b"QUJD"]
+)
+def test_a_file_that_is_no_key_is_told_as_such(here: Path, tmp_path: Path, content: bytes) -> None:
+    made = taken(here, tmp_path / "monday")
+    other = tmp_path / "ids.csv"
+    other.write_bytes(content)
+    told = r"ids\.csv does not hold a study's key: that is one line of 44 letters"
+    with pytest.raises(DialensError, match=told):
+        restore(made.folder, tmp_path / "there", key=other)
+
+
 def test_a_wrong_or_missing_key_is_told_before_anything_is_restored(
     here: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

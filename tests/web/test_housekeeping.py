@@ -14,8 +14,9 @@ import pytest
 from httpx import Client
 from starlette.testclient import TestClient
 
+from dialens.base import sha256_file
 from dialens.studies.export import export, remember_folder
-from dialens.studies.store import TABLES, ExportLog, OperationStore
+from dialens.studies.store import IDENTITIES_FILE, TABLES, ExportLog, OperationStore
 from dialens.web import Site, study_app
 from dialens.web._housekeeping import Housekeeper, keep_house
 from tests.studies.store.people import NOON
@@ -101,6 +102,25 @@ def test_what_a_study_keeps_goes_on_the_day(make: Make, visit: Visit) -> None:
     (row,) = log.filter(pl.col("what") == "people deleted").to_dicts()
     assert (row["by"], row["after"], row["why"]) == ("file", "2", "kept for: 10 days")
     assert who not in str(row)
+
+
+def test_all_leave_a_list_of_worker_ids_on_the_servers_disk(
+    make: Make, visit: Visit, tmp_path: Path
+) -> None:
+    clock = Clock()
+    site = make(tea(retention={"worker_ids": "10 days"}), clock=clock)
+    gone = [who for who, _ in crowd(site, visit, 3)]
+    ids = tmp_path / "ids.csv"
+    pl.DataFrame({"rater": gone, "worker": ["a", "b", "c"]}).write_csv(ids)
+    log = ExportLog(site.store.database, "command")
+    study = site.study.hash
+    log.remember(study, IDENTITIES_FILE, ids, sha256=sha256_file(ids), people=3, now=NOON)
+    clock.now = NOON + 11 * DAY
+    Housekeeper(site).tidy()
+    assert ids.read_text() == "rater,worker\n"
+    assert log.recalled() == ()
+    (now,) = log.all()
+    assert (now.people, now.sha256) == (0, sha256_file(ids))
 
 
 def test_a_server_looks_at_its_start(make: Make, visit: Visit) -> None:

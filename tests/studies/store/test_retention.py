@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 
@@ -88,6 +88,36 @@ def test_everything_goes_at_the_end_of_a_day(store: Store) -> None:
     assert log.filter(pl.col("what") == "people deleted")["after"].to_list() == ["1", "1"]
 
 
+def test_who_has_finished_goes_with_the_day_and_who_is_under_way_is_spared(store: Store) -> None:
+    evening = datetime.fromisoformat("2026-05-31T23:00:00+00:00")
+    done, busy = (came(store, name, evening, worker_ids="2026-05-31") for name in ("anna", "ben"))
+    store.complete(done.token, screens=1, now=evening)
+    retaining, midnight = RetentionStore(store, "file"), evening + timedelta(hours=1)
+    early = retaining.due("tea", now=midnight - timedelta(seconds=1))
+    assert (early.worker_ids, early.spared, early.spared_until) == ((), (), None)
+    gone = retaining.keep("tea", now=midnight)
+    assert gone.worker_ids == (done.participant,)
+    assert (gone.spared, gone.spared_until) == ((busy.participant,), evening + DAY)
+    assert store.worker(done.participant) is None
+    assert store.worker(busy.participant) == "ben"
+    last = retaining.keep("tea", now=evening + DAY)
+    assert (last.worker_ids, last.spared) == ((busy.participant,), ())
+
+
+def test_the_command_says_who_is_spared(folder: Path) -> None:
+    people(folder)
+    now = datetime.now(UTC)
+    with Store.open(f"sqlite:///{folder / 'study.db'}") as store:
+        record = store.studies()[0]
+        busy = arrive(store, record, "ben", now=now)
+    ran("operate", folder, "--set", f"retention.worker_ids={now - 2 * DAY:%Y-%m-%d}")
+    said = ran("retain", folder, "--dry-run")
+    assert "Nobody's data" not in said
+    assert "1 person is under way and spared until a day after they were there last" in said
+    assert f"({busy.participant}): nobody after {now + DAY:%Y-%m-%d %H:%M} UTC" in said
+    assert busy.participant not in ran("retain", folder)
+
+
 def test_the_newest_version_says_it_for_all_and_simulated_people_stay(store: Store) -> None:
     old = came(store, "anna", NOON)
     first = store.studies()[0]
@@ -135,4 +165,4 @@ def test_the_command(folder: Path) -> None:
     assert "Nobody's data have been kept for that long." in ran("retain", folder)
     assert "1 of 2 completed" not in ran("status", folder)
     log = ran("operate", folder)
-    assert "worker ids deleted from null to 2: kept for: 1 day" in log
+    assert "worker ids deleted: 2 (kept for: 1 day)" in log

@@ -178,7 +178,11 @@ def collect(
     if plan is not None:
         named = [name for name, value in options.items() if value is not None]
         if named:
-            raise DialensError(f"{named[0]} belongs into the plan. Write it there, or leave one.")
+            key = "dialogues" if named[0] == "--dialogs" else ""
+            where = f" (as `{key}`)" if key else ""
+            raise DialensError(
+                f"{named[0]} belongs into the plan{where}. Write it there, or leave one."
+            )
         with agents_extra():
             from dialens.agents.talks import read_plan
         wanted = read_plan(plan)

@@ -39,7 +39,7 @@ def operate(
     """
     with studies_extra():
         from dialens.studies import NOTES, named, operation_values, settings_from
-        from dialens.studies.store import OperationStore
+        from dialens.studies.store import IS_CHANGE, OperationStore, change_text
     with recorded_study(study, db) as (store, record):
         operating = OperationStore(store, "command")
         if set:
@@ -60,14 +60,14 @@ def operate(
         if place[0] not in NOTES:
             table.add_row(named(place), json.dumps(value, ensure_ascii=False))
     plain_console().print(table)
-    print(f"{log.height:,} changes so far." if log.height else "Nothing was changed so far.")
+    changed = log.filter(IS_CHANGE).height
+    print(f"{counted(changed, 'change')} so far." if changed else "Nothing was changed so far.")
     for row in log.iter_rows(named=True):
-        whom = f" {row['rater']}" if row["rater"] else ""
-        why = f": {row['why']}" if row["why"] else ""
-        print(
-            f"  {row['at']:%Y-%m-%d %H:%M} UTC, {row['by']}: {row['what']}{whom} "
-            f"from {row['before']} to {row['after']}{why}"
+        by = f"{row['who']} ({row['by']})" if row["who"] else row["by"]
+        text = change_text(
+            row["what"], row["before"], row["after"], whom=row["rater"], why=row["why"]
         )
+        print(f"  {row['at']:%Y-%m-%d %H:%M} UTC, {by}: {text}")
 
 
 def _entries(entries: list[str]) -> dict[str, Any]:

@@ -27,7 +27,8 @@ def retain(
     """Delete what was kept for long enough, as `retention` in the study file says.
 
     `retention: {worker_ids: 90 days, answers: 2027-12-31}`: so many days after somebody was there
-    last, or until the end of a day (UTC). `worker_ids` are ids at the recruiter, completion codes
+    last, or until the end of a day (UTC), but for who is under way then: a day after they were
+    there last. `worker_ids` are ids at the recruiter, completion codes
     and payments; `answers` is everything about a person. A server that runs does the same at its
     start and every day. How much was deleted is logged, not whose.
 
@@ -58,7 +59,14 @@ def retain(
                 print(
                     f"{what} of {counted(len(people), 'person', 'people')} {would} deleted{whose}."
                 )
-        if not due:
+        if due.spared_until is not None:
+            whose = f" ({listed(due.spared)})" if dry_run else ""
+            count = counted(len(due.spared), "person is", "people are")
+            print(
+                f"{count} under way and spared until a day after they were there last{whose}: "
+                f"nobody after {due.spared_until:%Y-%m-%d %H:%M} UTC, unless they go on."
+            )
+        elif not due:
             print("Nobody's data have been kept for that long.")
         if due.answers and dry_run:
             print(

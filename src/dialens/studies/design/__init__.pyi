@@ -39,7 +39,7 @@ from ._recruiter import (
     PublicKey,
     RecruiterSettings,
 )
-from ._retention import Retention, latest
+from ._retention import SPARED, Limit, Retention, limit
 from ._waves import Wave
 
 __all__ = [
@@ -56,6 +56,7 @@ __all__ = [
     "PAIR",
     "PER_RESPONSE",
     "PLACE",
+    "SPARED",
     "TAG",
     "VARIANT",
     "Allocation",
@@ -74,6 +75,7 @@ __all__ = [
     "Items",
     "KioskRecruiter",
     "Level",
+    "Limit",
     "LinkRecruiter",
     "MTurkRecruiter",
     "MediaEntry",
@@ -94,7 +96,7 @@ __all__ = [
     "Wave",
     "anchor_value",
     "compared",
-    "latest",
+    "limit",
     "question_field",
     "texts_of",
 ]

@@ -6,7 +6,8 @@ is not a table, is named, with the pseudonym to look for.
 
 import hashlib
 import shutil
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -81,87 +82,107 @@ def recall(store: Store) -> tuple[Recall, ...]:
     log = ExportLog(store.database, "command")
     done = []
     for export in log.recalled():
-        found = [Recall(export, who, *_taken_out(export, who)) for who in export.recalled]
+        found = _taken_out(export)
         gone = [one.participant for one in found if not one.left]
-        if gone:
-            place = export.place
+        written, place = any(one.rows for one in found), export.place
+        if gone or written:
             now = None
-            if place is not None and any(one.rows for one in found):
+            if place is not None and written:
                 now = folder_hash(place) if place.is_dir() else sha256_file(place)
             log.settle(export.number, gone, sha256=now)
         done += [one for one in found if one.rows or one.left]
     return tuple(done)
 
 
-def _taken_out(export: KnownExport, who: str) -> tuple[int, str]:
-    """How many rows of somebody were taken out of an export, and what is left of them."""
-    place = export.place
-    if place is None:
-        return 0, "it was downloaded. Whoever has it deletes it, or the rows with this name."
+def _taken_out(export: KnownExport) -> list[Recall]:
+    """Take all who are recalled out of an export at once; what became of each of them.
+
+    At once, for a file is known by its hash: after the first rewriting it would be another one.
+    """
+    people = export.recalled
     try:
-        if place.is_dir() and listed_files(place) is not None:
-            return _from_folder(place, who)
-        if place.is_file() and sha256_file(place) == export.sha256:
-            return _from_csv(place, who), ""
+        rows, left = _rewritten(export)
     except (OSError, DialensError, pl.exceptions.PolarsError) as error:
-        return 0, f"it cannot be changed ({error}). Delete it, or make it again."
-    if place.exists():
-        return 0, "it was changed since. Delete the rows with this name."
-    return 0, "it is not there any more. Whoever moved it deletes it, or makes it again."
+        rows, left = (
+            Counter(),
+            dict.fromkeys(people, f"it cannot be changed ({error}). Delete it, or make it again."),
+        )
+    return [Recall(export, who, rows[who], left[who]) for who in people]
 
 
-def _from_folder(folder: Path, who: str) -> tuple[int, str]:
-    rows, left = 0, []
+def _rewritten(export: KnownExport) -> tuple[Counter[str], dict[str, str]]:
+    """How many rows were taken out of an export, and what is left in it, by person."""
+    place, people = export.place, export.recalled
+    if place is None:
+        why = "it was downloaded. Whoever has it deletes it, or the rows with this name."
+    elif place.is_dir() and listed_files(place) is not None:
+        return _from_folder(place, people)
+    elif place.is_file() and sha256_file(place) == export.sha256:
+        return _from_csv(place, people), dict.fromkeys(people, "")
+    elif place.exists():
+        why = "it was changed since. Delete the rows with this name."
+    else:
+        why = "it is not there any more. Whoever moved it deletes it, or makes it again."
+    return Counter(), dict.fromkeys(people, why)
+
+
+def _from_folder(folder: Path, people: Sequence[str]) -> tuple[Counter[str], dict[str, str]]:
+    rows: Counter[str] = Counter()
+    named: dict[str, list[str]] = {who: [] for who in people}
     files = {folder / name for name in listed_files(folder) or ()}
     corpora = {one for one in {file.parent for file in files} if is_corpus_folder(one)}
     for file in sorted(files):
         if file.name == FILES or file.parent in corpora or not file.is_file():
             continue
         if file.suffix == ".parquet":
-            rows += _from_parquet(file, who)
+            rows += _from_parquet(file, people)
         elif file.suffix == ".csv":
-            rows += _from_csv(file, who)
-        elif _mentions(file, who):
-            left.append(file.relative_to(folder).as_posix())
-    rows += sum(_from_corpus(corpus, who) for corpus in sorted(corpora))
+            rows += _from_csv(file, people)
+        else:
+            for who in _named_in(file, people):
+                named[who].append(file.relative_to(folder).as_posix())
+    for corpus in sorted(corpora):
+        rows += _from_corpus(corpus, people)
     if rows:
         for card in folder.rglob(_CARD):
             _say_on_card(card)
-    if not left:
-        return rows, ""
-    return rows, f"it is still named in {listed(left)}. Make it again, or delete it."
+    left = {
+        who: f"it is still named in {listed(where)}. Make it again, or delete it." if where else ""
+        for who, where in named.items()
+    }
+    return rows, left
 
 
-def _from_parquet(file: Path, who: str) -> int:
-    table = pl.read_parquet(file)
-    kept = _without(table, who)
-    if kept.height < table.height:
+def _from_parquet(file: Path, people: Sequence[str]) -> Counter[str]:
+    kept, gone = _without(pl.read_parquet(file), people)
+    if gone:
         with _private(file) as scratch:
             kept.write_parquet(scratch)
-    return table.height - kept.height
+    return gone
 
 
-def _from_csv(file: Path, who: str) -> int:
-    if not _mentions(file, who):
-        return 0
-    table = pl.read_csv(file, infer_schema=False)
-    kept = _without(table, who)
-    with _private(file) as scratch:
-        kept.write_csv(scratch)
-    return table.height - kept.height
+def _from_csv(file: Path, people: Sequence[str]) -> Counter[str]:
+    if not _named_in(file, people):
+        return Counter()
+    kept, gone = _without(pl.read_csv(file, infer_schema=False), people)
+    if gone:
+        with _private(file) as scratch:
+            kept.write_csv(scratch)
+    return gone
 
 
-def _from_corpus(folder: Path, who: str) -> int:
+def _from_corpus(folder: Path, people: Sequence[str]) -> Counter[str]:
     """A corpus is checked by its manifest, and so written again as a whole."""
     corpus = Corpus.open(folder)
-    parts = [one.collect() for one in (corpus.turns, corpus.ratings, corpus.references)]
-    kept = [_without(part, who) for part in parts]
-    gone = sum(part.height for part in parts) - sum(part.height for part in kept)
+    parts = [
+        _without(one.collect(), people) for one in (corpus.turns, corpus.ratings, corpus.references)
+    ]
+    gone = sum((part for _, part in parts), Counter[str]())
     if gone:
         source = corpus.manifest["source"]
         scratch = folder.with_name(f".{folder.name}.partial")
         shutil.rmtree(scratch, ignore_errors=True)
-        write_corpus([Tables(*kept)], scratch, source=source)
+        write_corpus([Tables(*(kept for kept, _ in parts))], scratch, source=source)
         for file in scratch.iterdir():
             file.chmod(0o600)
             file.replace(folder / file.name)
@@ -169,17 +190,29 @@ def _from_corpus(folder: Path, who: str) -> int:
     return gone
 
 
-def _without(table: pl.DataFrame, who: str) -> pl.DataFrame:
-    """The rows that have nothing to do with somebody; names of conversations begin with theirs."""
+def _without(table: pl.DataFrame, people: Sequence[str]) -> tuple[pl.DataFrame, Counter[str]]:
+    """The rows that have nothing to do with people, and how many each of them had.
+
+    Names of conversations begin with the name of whoever had them.
+    """
     texts = [name for name, kind in table.schema.items() if kind == pl.String]
     if not texts:
-        return table
-    named = pl.any_horizontal(pl.col(texts).str.contains(who, literal=True).fill_null(value=False))
-    return table.filter(~named)
+        return table, Counter()
+    cells = pl.col(texts).str
+    held = {
+        who: pl.any_horizontal(cells.contains(who, literal=True).fill_null(value=False))
+        for who in people
+    }
+    counts = table.select(one.sum().alias(who) for who, one in held.items()).row(0, named=True)
+    gone = Counter({who: rows for who, rows in counts.items() if rows})
+    if not gone:
+        return table, gone
+    return table.filter(~pl.any_horizontal(held[who] for who in gone)), gone
 
 
-def _mentions(file: Path, who: str) -> bool:
-    return who.encode() in file.read_bytes()
+def _named_in(file: Path, people: Sequence[str]) -> list[str]:
+    content = file.read_bytes()
+    return [who for who in people if who.encode() in content]
 
 
 def _say_on_card(card: Path) -> None:

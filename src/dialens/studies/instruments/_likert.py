@@ -76,12 +76,22 @@ def _form(field: Field, texts: Texts) -> Form:
     return Form("choices", prompt_of(field), choices=tuple(points), attributes={"inline": True})
 
 
-def _parse(field: Field, value: JSON) -> int:
+def point_in(field: Field, value: JSON) -> int | None:
+    """The point that somebody chose; none if it is none of the scale's, or no number at all."""
     low, high = bounds(field)
-    number = number_in(field, value, largest=high)
-    if number != int(number) or not low <= number <= high:
+    try:
+        number = number_in(field, value, largest=high)
+    except AnswerError:
+        return None
+    return int(number) if number == int(number) and low <= number <= high else None
+
+
+def _parse(field: Field, value: JSON) -> int:
+    point = point_in(field, value)
+    if point is None:
+        low, high = bounds(field)
         raise AnswerError.of(field.name, "error_point", low=low, high=high)
-    return int(number)
+    return point
 
 
 def _draw(generator: np.random.Generator, field: Field, latent: Latent, noise: float) -> int:

@@ -15,8 +15,7 @@ from dialens.studies.instruments._declaration import (
     Output,
     prompt_of,
 )
-from dialens.studies.instruments._likert import PointsSettings, bounds
-from dialens.studies.instruments._numbers import number_in
+from dialens.studies.instruments._likert import PointsSettings, bounds, point_in
 from dialens.studies.texts import Texts
 
 
@@ -46,15 +45,14 @@ def _parse(field: Field, value: JSON) -> dict[str, int]:
     statements = field.options["statements"]
     if not isinstance(value, dict) or not set(value) <= set(statements):
         raise AnswerError.of(field.name, "error_matrix")
-    low, high = bounds(field)
     given: dict[str, int] = {}
     for name in statements:
         if value.get(name) in (None, ""):
             continue
-        number = number_in(field, value[name], largest=high)
-        if number != int(number) or not low <= number <= high:
+        point = point_in(field, value[name])
+        if point is None:
             raise AnswerError.of(field.name, "error_matrix")
-        given[name] = int(number)
+        given[name] = point
     left = len(statements) - len(given)
     if left and field.required:
         raise AnswerError.of(field.name, "error_matrix_left", count=left)

@@ -1,6 +1,6 @@
 from ._activity import EVENT_KINDS, Event
 from ._arrivals import no_place
-from ._changes import CHANGES, IS_CHANGE, Change
+from ._changes import CHANGES, IS_CHANGE, Change, change_text
 from ._conversations import LEASE_S, ConversationStore
 from ._copies import (
     DatabaseCopy,
@@ -136,6 +136,7 @@ __all__ = [
     "WaveProgress",
     "WrongKey",
     "answered",
+    "change_text",
     "check_copy",
     "copy_database",
     "copy_sqlite",

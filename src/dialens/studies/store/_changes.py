@@ -34,6 +34,9 @@ CHANGES = pl.Schema(_COLUMNS)
 IS_CHANGE = (pl.col("before") != "null") | (pl.col("after") != "null")
 """Which rows are changes; the others say what somebody did that changed nothing."""
 
+_DONE = ("identities exported", "people deleted", "worker ids deleted", "bonus")
+"""How the names of things begin that are done, so that nothing was before."""
+
 
 @dataclass(frozen=True)
 class Change:
@@ -55,9 +58,36 @@ class Change:
     why: str = ""
 
     def __str__(self) -> str:
-        whom = f" ({self.participant})" if self.participant else ""
-        why = f": {self.why}" if self.why else ""
-        return f"{self.what}{whom} from {_json(self.before)} to {_json(self.after)}{why}"
+        before, after = _json(self.before), _json(self.after)
+        return change_text(self.what, before, after, whom=self.participant, why=self.why)
+
+
+def change_text(
+    what: str, before: str, after: str, *, whom: str | None = None, why: str | None = None
+) -> str:
+    """A change, or what somebody did, in words.
+
+    Args:
+        what: As in `Change`.
+        before: The value until then, as JSON.
+        after: The value from then on, as JSON; how many, of what was done.
+        whom: The pseudonym of whom it is about.
+        why: The reason.
+
+    Examples:
+        >>> print(change_text("targets.each", "1", "3"))
+        targets.each from 1 to 3
+        >>> print(change_text("worker ids deleted", "null", "2", why="kept for: 1 day"))
+        worker ids deleted: 2 (kept for: 1 day)
+        >>> print(change_text("logged in", "null", "null"))
+        logged in
+    """
+    about = f"{what} ({whom})" if whom else what
+    if before == "null" and (after == "null" or what.startswith(_DONE)):
+        count = "" if after == "null" else f": {after}"
+        return f"{about}{count} ({why})" if why else f"{about}{count}"
+    reason = f": {why}" if why else ""
+    return f"{about} from {before} to {after}{reason}"
 
 
 def log_changes(

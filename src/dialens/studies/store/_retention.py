@@ -2,23 +2,26 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Any
 
-from sqlalchemy import Connection, delete, func, or_, select, update
+from sqlalchemy import Connection, Select, and_, case, delete, func, or_, select, update
 
 from dialens.studies._raters import HUMAN
-from dialens.studies.design import Retention, latest
+from dialens.studies.design import SPARED, Retention, limit
 from dialens.studies.store._changes import Change, log_changes
 from dialens.studies.store._deleting import forget_people, recall_exports
 from dialens.studies.store._exports import IDENTITIES_FILE
 from dialens.studies.store._registration import StudyRecord
 from dialens.studies.store._session import lock_study
 from dialens.studies.store._store import Store
-from dialens.studies.store._tables import participants, payments, sessions, studies
+from dialens.studies.store._tables import LIVE, participants, payments, sessions, studies
 
 _People = Mapping[str, Mapping[str, int]]
 """Ids of participants by pseudonym, by the hash of the study."""
+_seen = func.coalesce(func.max(sessions.c.seen_at), participants.c.arrived_at)
+_live = func.count(case((sessions.c.state == LIVE, 1)))
 
 
 @dataclass(frozen=True)
@@ -29,11 +32,16 @@ class Overdue:
         worker_ids: Pseudonyms of people whose ids at the recruiter are to go.
         answers: Pseudonyms of people of whom everything is to go.
         erased: Whether nothing is left of it in the files of the database; see `Forgotten`.
+        spared: Pseudonyms of people who are under way, so that theirs stay for now.
+        spared_until: When the last of them is no longer spared, unless they go on; none if nobody
+            is.
     """
 
     worker_ids: tuple[str, ...]
     answers: tuple[str, ...]
     erased: bool = True
+    spared: tuple[str, ...] = ()
+    spared_until: datetime | None = None
 
     def __bool__(self) -> bool:
         """Whether there is anybody."""
@@ -74,8 +82,14 @@ class RetentionStore:
         with self.store.database.reading() as connection:
             everything = _overdue(connection, hashes, says.answers, now)
             ids = _overdue(connection, hashes, says.worker_ids, now, identified=True)
+            spared = _spared(connection, hashes, says, now)
         gone = _names(everything)
-        return Overdue(tuple(who for who in _names(ids) if who not in set(gone)), gone)
+        return Overdue(
+            tuple(who for who in _names(ids) if who not in set(gone)),
+            gone,
+            spared=tuple(spared),
+            spared_until=max(spared.values(), default=None),
+        )
 
     def keep(self, name: str, *, now: datetime) -> Overdue:
         """Delete what was kept for long enough; gives whose it was."""
@@ -102,7 +116,7 @@ class RetentionStore:
                 ]
                 log_changes(connection, study.id, made, by=self.by, now=now)
         erased = self.store.database.scrub() or not self.store.database.is_sqlite
-        return Overdue(due.worker_ids, due.answers, erased)
+        return replace(due, erased=erased)
 
     def _versions(self, name: str) -> list[StudyRecord]:
         own = [one for one in self.store.studies() if one.name == name]
@@ -118,17 +132,38 @@ def _overdue(
     identified: bool = False,
 ) -> _People:
     """People who were there last before a time; only those with an id, if so wanted."""
-    until = None if term is None else latest(term, now)
+    until = None if term is None else limit(term, now)
     if until is None:
         return {}
-    seen = func.coalesce(func.max(sessions.c.seen_at), participants.c.arrived_at)
+    over = or_(_seen <= until.under_way, and_(_seen <= until.seen, _live == 0))
+    found: dict[str, dict[str, int]] = {}
+    for row in connection.execute(_people(hashes, identified=identified).having(over)):
+        found.setdefault(row.hash, {})[row.pseudonym] = row.id
+    return found
+
+
+def _spared(
+    connection: Connection, hashes: Sequence[str], says: Retention, now: datetime
+) -> dict[str, datetime]:
+    """People whose time would be over, were they not under way; until when, by pseudonym."""
+    found: dict[str, datetime] = {}
+    for term, identified in ((says.answers, False), (says.worker_ids, True)):
+        until = None if term is None else limit(term, now)
+        if until is None:
+            continue
+        spared = and_(_seen <= until.seen, _seen > until.under_way, _live > 0)
+        for row in connection.execute(_people(hashes, identified=identified).having(spared)):
+            found[row.pseudonym] = row.seen + SPARED
+    return found
+
+
+def _people(hashes: Sequence[str], *, identified: bool) -> Select[Any]:
     query = (
-        select(studies.c.hash, participants.c.pseudonym, participants.c.id)
+        select(studies.c.hash, participants.c.pseudonym, participants.c.id, _seen.label("seen"))
         .join(studies, studies.c.id == participants.c.study_id)
         .outerjoin(sessions, sessions.c.participant_id == participants.c.id)
         .where(studies.c.hash.in_(hashes), participants.c.rater_kind == HUMAN)
         .group_by(studies.c.hash, participants.c.pseudonym, participants.c.id)
-        .having(seen <= until)
         .order_by(participants.c.id)
     )
     if identified:
@@ -136,10 +171,7 @@ def _overdue(
             participants.c.worker_sealed.is_not(None), participants.c.worker_mark.is_not(None)
         )
         query = query.where(known)
-    found: dict[str, dict[str, int]] = {}
-    for row in connection.execute(query):
-        found.setdefault(row.hash, {})[row.pseudonym] = row.id
-    return found
+    return query
 
 
 def _drop_ids(connection: Connection, people: Sequence[int]) -> None:

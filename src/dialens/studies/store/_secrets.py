@@ -23,7 +23,7 @@ from dialens.base import DialensError
 from dialens.studies.store._problems import WrongKey
 
 KEY_VARIABLE = "DIALENS_STUDY_KEY"
-_BYTES = 32
+_BYTES, _CHARACTERS = 32, 44
 _NONCE = 12
 
 Entropy = Callable[[int], bytes]
@@ -64,13 +64,13 @@ class Secrets:
     def from_text(cls, text: str, *, place: str) -> "Secrets":
         """A key as `to_text` wrote it; `place` is named if it cannot be read."""
         try:
-            key = base64.urlsafe_b64decode(text.strip().encode("ascii"))
-        except (binascii.Error, UnicodeEncodeError) as error:
-            raise DialensError(f"{place} does not hold a study's key: {error}.") from error
+            key = base64.b64decode(text.strip().encode("ascii"), altchars=b"-_", validate=True)
+        except (binascii.Error, UnicodeEncodeError):
+            key = b""
         if len(key) != _BYTES:
             raise DialensError(
-                f"{place} does not hold a study's key: {_BYTES} bytes in base64 are wanted, "
-                f"{len(key)} found."
+                f"{place} does not hold a study's key: that is one line of {_CHARACTERS} letters "
+                "and digits, as in study.db.key beside the database that was served."
             )
         return cls(key)
 
