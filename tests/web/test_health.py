@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import logging
+from html import unescape
 
 import pytest
 from sqlalchemy import event
 from starlette.testclient import TestClient
 
+from dialens.studies.texts import Texts
 from dialens.web import Index, ServedStudy, Site, studies_app
 from tests.web.conftest import PASSWORD, Make, Visit
 
@@ -38,6 +40,35 @@ def test_so_does_a_server_of_several_studies(make: Make) -> None:
     with TestClient(other, base_url="https://testserver") as client:
         _forbid(site)
         assert client.get("/healthz").status_code == 503
+
+
+def test_a_database_that_is_deleted_under_the_server(
+    make: Make, visit: Visit, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Answers were acknowledged, and gone with the file; `/healthz` said that all was well."""
+    site = make()
+    person, late = visit(site), visit(site)
+    page, welcome = person.begin(), late.come()
+    filled = person.filled(page)
+    assert person.client.get("/healthz").status_code == 200  # which is believed for a while
+    file = site.store.database.file
+    assert file is not None
+    away = file.rename(file.with_suffix(".away"))
+    with caplog.at_level(logging.WARNING):
+        refused = person.client.post("/study", data=filled)
+        assert refused.status_code == 503
+        assert Texts.of("en").say("unavailable") in unescape(refused.text)
+        assert late.client.post("/begin", data=welcome.hidden).status_code == 503
+        health = person.client.get("/healthz")
+        assert (health.status_code, health.json()["status"]) == (503, "unwell")
+        assert str(file) not in health.text + refused.text
+    said = [one.getMessage() for one in caplog.records if "503" in one.getMessage()]
+    assert len(said) == 1
+    assert f"{file} was deleted or moved" in said[0]
+    away.rename(file)
+    assert person.client.get("/healthz").status_code == 200
+    assert person.client.post("/study", data=filled).status_code == 200
+    assert person.session.index == 1
 
 
 def _forbid(site: Site) -> None:

@@ -8,7 +8,7 @@ from fastapi import FastAPI
 from fastapi.responses import JSONResponse
 
 from dialens.base import DialensError
-from dialens.studies.store import Store, StoreUnavailable
+from dialens.studies.store import DatabaseFileGone, Store, StoreUnavailable
 from dialens.web._logging import Seldom
 
 _LOG = logging.getLogger(__name__)
@@ -33,6 +33,7 @@ def add_health(app: FastAPI, stores: Iterable[Store], said: Mapping[str, str]) -
         try:
             for store in kept:
                 store.studies()
+                store.database.check_place()
             if time.monotonic() > until:
                 for store in kept:
                     store.database.try_writing()
@@ -45,4 +46,6 @@ def add_health(app: FastAPI, stores: Iterable[Store], said: Mapping[str, str]) -
 
 def log_unavailable(address: str, error: DialensError) -> None:
     """Write the cause into the server's log; strangers are not told it."""
-    _SELDOM.warn(f"{address} {error}", f"{address} was answered with 503: {error}")
+    # Of a file that is gone every address tells the same.
+    kind = str(error) if isinstance(error, DatabaseFileGone) else f"{address} {error}"
+    _SELDOM.warn(kind, f"{address} was answered with 503: {error}")

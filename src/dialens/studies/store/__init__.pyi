@@ -27,6 +27,7 @@ from ._payments import Payment, PaymentStore
 from ._people import IDENTITIES, PARTICIPANTS, Attendance, CodeHolder
 from ._problems import (
     Blocked,
+    DatabaseFileGone,
     EventError,
     NotFinished,
     SessionOver,
@@ -92,6 +93,7 @@ __all__ = [
     "CodeHolder",
     "ConversationStore",
     "DatabaseCopy",
+    "DatabaseFileGone",
     "EarlyEnd",
     "EndedLogins",
     "Ending",

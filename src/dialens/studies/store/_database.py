@@ -20,6 +20,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, TimeoutError
 
 from dialens.base import DialensError, first_line, listed
 from dialens.studies.store import migrations
+from dialens.studies.store._database_file import DatabaseFile
 from dialens.studies.store._postgresql import DRIVER, DRIVERS, postgresql_engine
 from dialens.studies.store._problems import StoreUnavailable
 from dialens.studies.store._tables import metadata
@@ -38,6 +39,7 @@ class Database:
 
     engine: Engine
     _writer: AbstractContextManager[Any]
+    _open_file: DatabaseFile | None = None
     _unscrubbed: threading.Event = field(default_factory=threading.Event)
 
     @classmethod
@@ -50,7 +52,8 @@ class Database:
         """
         place = database_url(url)
         if place.get_backend_name() == "sqlite":
-            database = cls(_sqlite(place, create=create), threading.Lock())
+            file = _sqlite_file(Path(place.database or ""), create=create)
+            database = cls(_sqlite(place, file), threading.Lock(), file)
         else:
             database = cls(postgresql_engine(place, wait_s=_WAIT_S), nullcontext())
         return database._upgraded()
@@ -123,10 +126,15 @@ class Database:
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
-        """One transaction that may write; committed and on disk when the block ends."""
+        """One transaction that may write; committed and on disk when the block ends.
+
+        Raises:
+            StoreUnavailable: It cannot be, or is in a file that is in its place no more.
+        """
         # Threads of one process queue here: SQLite's own waiting is polling, and unfair.
         with self._writer, _unavailable(self.engine), self.engine.begin() as connection:
             yield connection
+        self.check_place()
         if self._unscrubbed.is_set():
             self.scrub()
 
@@ -138,6 +146,15 @@ class Database:
             chosen = connection.execution_options(**{_READING: True}, **level)
             with chosen.begin():
                 yield chosen
+
+    def check_place(self) -> None:
+        """Look whether what was written can be found again where SQLite's file should be.
+
+        Raises:
+            DatabaseFileGone: The file was deleted, moved or replaced.
+        """
+        if self._open_file is not None:
+            self._open_file.check()
 
     def try_writing(self) -> None:
         """Write something, and wait for the disk, to see that answers could be stored.
@@ -255,8 +272,7 @@ def _not_a_place(url: str) -> DialensError:
     return DialensError(f"Studies are kept in sqlite:///path or postgresql://…; seen: {url!r}.")
 
 
-def _sqlite(url: URL, *, create: bool) -> Engine:
-    path = Path(url.database or "")
+def _sqlite_file(path: Path, *, create: bool) -> DatabaseFile:
     if not path.exists():
         if not create:
             others = sorted(other.name for other in path.parent.glob("*.db"))
@@ -274,14 +290,14 @@ def _sqlite(url: URL, *, create: bool) -> Engine:
             )
         path.touch(mode=0o600)  # people's answers; the log beside it takes the same mode
     check_is_sqlite(path)
-    options: dict[str, Any] = {"connect_args": {"timeout": _WAIT_S}}
-    if _is_frozen(path):
-        # Without a log beside it, which nobody could make, SQLite reads it only when told so.
-        address = f"{path.resolve().as_uri()}?immutable=1"
-        options = {"creator": lambda: sqlite3.connect(address, uri=True, check_same_thread=False)}
+    # Without a log beside it, which nobody could make, SQLite reads it only when told so.
+    return DatabaseFile(path, wait_s=_WAIT_S, immutable=_is_frozen(path))
+
+
+def _sqlite(url: URL, file: DatabaseFile) -> Engine:
     engine = create_engine(
         url,
-        **options,
+        creator=file.connect,
         pool_size=8,
         max_overflow=64,
         pool_timeout=_WAIT_S,

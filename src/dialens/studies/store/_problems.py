@@ -8,6 +8,10 @@ class StoreUnavailable(DialensError):
     """The database cannot be reached or is busy: nothing was acknowledged, trying again is safe."""
 
 
+class DatabaseFileGone(StoreUnavailable):
+    """SQLite's file was deleted, moved or replaced under the server: nothing is acknowledged."""
+
+
 class WrongKey(DialensError):
     """The key does not fit the database, so worker ids could not be told apart."""
 

@@ -177,7 +177,7 @@ def submit_together(
         with database.writing() as connection:
             stored = _store_plain(connection, sound)
         outcomes |= stored
-        unavailable: Exception | None = None
+        unavailable: StoreUnavailable | None = None
     except StoreUnavailable as error:
         unavailable = error
     except Exception:
@@ -187,7 +187,7 @@ def submit_together(
         if place in outcomes:
             continue
         if unavailable is not None:  # one by one, each would wait for the database
-            outcomes[place] = StoreUnavailable(str(unavailable))
+            outcomes[place] = type(unavailable)(str(unavailable))
             continue
         try:
             outcomes[place] = submit(database, entry.token, entry.submission, entry.now)
