@@ -115,7 +115,8 @@ def routes(desk: Desk) -> APIRouter:
     def table(request: Request) -> Response:
         view = _parsed(request)
         page = desk.workbench.index.page(view, after=request.query_params.get("after"))
-        content = {"rows": page.rows, "total": page.total, "after": page.after}
+        rows = _seen(desk, request, page.rows)[0]
+        content = {"rows": rows, "total": page.total, "after": page.after}
         return JSONResponse(content)
 
     @router.get("/api/histogram")
@@ -330,9 +331,7 @@ def _rows(
     shown: Sequence[Column],
 ) -> list[dict[str, Any]]:
     """What the template shows of each row."""
-    coder, book = desk.coder(request), desk.workbench.notebook
-    talks = {(row["source"], row["dialog"]) for row in rows if row.get("flags") or row.get("note")}
-    marks = {talk: marks_of(book, *talk, coder) for talk in talks}
+    rows, marks = _seen(desk, request, rows)
     search = Search.parse(view.search)
     here = view.address()
     made = []
@@ -359,6 +358,32 @@ def _rows(
             }
         )
     return made
+
+
+def _seen(
+    desk: Desk, request: Request, rows: Sequence[Mapping[str, Any]]
+) -> tuple[list[Mapping[str, Any]], dict[tuple[str, str], dict[int, Marks]]]:
+    """Rows, and marks by conversation, with what this coder may see: who codes blind, their own."""
+    coder, book, others = desk.coder(request), desk.workbench.notebook, desk.sees_others(request)
+    talks = {(row["source"], row["dialog"]) for row in rows if row.get("flags") or row.get("note")}
+    marks = {talk: marks_of(book, *talk, coder, others=others) for talk in talks}
+    if others:
+        return list(rows), marks
+    made = []
+    for row in rows:
+        if "flags" in row:
+            found = marks.get((row["source"], row["dialog"]), {})
+            own = [found[row["turn"]]] if row.get("turn") in found else []
+            own = own if "turn" in row else list(found.values())
+            codes = sorted({code for one in own for code in one.own})
+            own_marks = {
+                "flags": ",".join(map(str, codes)) or None,
+                "note": "\n".join(one.note for one in own if one.note) or None,
+            }
+            shown = {name: own_marks.get(name, value) for name, value in row["values"].items()}
+            row = {**row, **own_marks, "values": shown}
+        made.append(row)
+    return made, marks
 
 
 def _cell(value: Any, column: Column) -> str:

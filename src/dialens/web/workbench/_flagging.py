@@ -49,13 +49,13 @@ def routes(desk: Desk) -> APIRouter:
             book.clear(unit, coder)
         else:
             book.flag(unit, asked.code, coder, on=asked.on)
-        return _stored(desk, unit, coder)
+        return _stored(desk, unit, coder, others=desk.sees_others(request))
 
     @router.post("/api/note")
     def note(request: Request, asked: _Note) -> dict[str, Any]:
         unit, coder = _unit(desk, asked), desk.coder(request)
         desk.workbench.notebook.write_note(unit, asked.note, coder)
-        return _stored(desk, unit, coder)
+        return _stored(desk, unit, coder, others=desk.sees_others(request))
 
     return router
 
@@ -76,9 +76,10 @@ def _unit(desk: Desk, asked: _OfUnit) -> Unit:
     return Unit(asked.source, asked.dialog, asked.turn)
 
 
-def _stored(desk: Desk, unit: Unit, coder: str) -> dict[str, Any]:
+def _stored(desk: Desk, unit: Unit, coder: str, *, others: bool) -> dict[str, Any]:
     """What is stored of a unit now, for the script and as the fragment that shows it."""
-    marks = marks_of(desk.workbench.notebook, unit.source, unit.dialog, coder)
+    book = desk.workbench.notebook
+    marks = marks_of(book, unit.source, unit.dialog, coder, others=others)
     own = marks.get(unit.turn, Marks())
     return {
         "coder": coder,
