@@ -118,7 +118,9 @@ def _looked_at(index: Index, notebook: Notebook) -> pl.DataFrame:
         (pl.col("role") == "agent") | pl.col("code").is_in(sorted(everywhere))
     )
     talks = turns.select("source", "system", "agent", "dialog").unique()
-    talks = talks.join(book.filter(pl.col("code").is_in(whole.implode())), how="cross").with_columns(
+    talks = talks.join(
+        book.filter(pl.col("code").is_in(whole.implode())), how="cross"
+    ).with_columns(
         pl.col("quality") + WHOLE_WORDS, turn=pl.lit(None, pl.Int32), level=pl.lit("dialog")
     )
     units = pl.concat(

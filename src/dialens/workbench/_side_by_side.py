@@ -290,9 +290,7 @@ def sides(
         )
         if found:
             talk = int(found[0][0])
-            shown = read_dialog(
-                bench, talk, columns=columns, coder=coder, others=others, most=most
-            )
+            shown = read_dialog(bench, talk, columns=columns, coder=coder, others=others, most=most)
             made.append(Side(one, shown, tuple(str(name) for _, name in found[1:])))
     if not made:
         raise DialensError(

@@ -306,6 +306,20 @@ def test_stepping_along_turns_goes_to_the_turn_of_the_next_row(ann: TestClient) 
     assert seen == wanted
 
 
+def test_what_is_wrong_with_a_form_or_a_search_is_said(ann: TestClient) -> None:
+    json = {"accept": "application/json"}
+
+    def said(path: str, **sent: Any) -> str:
+        return str(ann.post(path, headers=json, **sent).json()["detail"])
+
+    assert said("/conversations/views", data={"name": ""}).startswith("The field “name” is empty.")
+    long = said("/conversations/views", data={"name": "x" * 201})
+    assert long == "The field “name” has more than 200 characters. Shorten it."
+    assert said("/api/flag", content="{").startswith("What was sent is not JSON.")
+    found = unescape(page(ann, "/conversations", q="/(?=x)/"))
+    assert "look-around, including look-ahead and look-behind, is not supported" in found
+
+
 def test_agents_side_by_side(ann: TestClient) -> None:
     shown = page(ann, "/side-by-side", metric="length")
     assert "calm and curt share 2 openings." in shown

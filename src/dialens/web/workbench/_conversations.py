@@ -11,7 +11,7 @@ from fastapi.responses import JSONResponse, RedirectResponse, Response
 from dialens.base import DialensError, capitalised, counted, number
 from dialens.web.workbench._desk import Desk
 from dialens.web.workbench._excerpts import marked
-from dialens.web.workbench._flagging import code_names
+from dialens.web.workbench._flagging import code_names, seen_rows
 from dialens.web.workbench._histogram import histogram_chart
 from dialens.workbench import (
     WHOLE,
@@ -22,7 +22,6 @@ from dialens.workbench import (
     Range,
     Search,
     View,
-    marks_of,
 )
 
 _HERE = "/conversations"
@@ -32,6 +31,7 @@ _LEVELS = {
     "agent": ("Agents", "agent"),
 }
 _MOST_BOXES = 24
+_MOST_NUMBERS = 4
 _BOXES = {
     "turn": ("agent", "role", "source", "system"),
     "dialog": ("agent", "source", "system"),
@@ -77,6 +77,7 @@ def routes(desk: Desk) -> APIRouter:
             page=page,
             rows=_rows(desk, request, page.rows, view, shown),
             codes=code_names(desk),
+            several=len(index.sources) > 1,
             columns=shown,
             heads=[(column, _sorted_by(view, column)) for column in shown],
             chips=_chips(view, index),
@@ -106,6 +107,7 @@ def routes(desk: Desk) -> APIRouter:
             "conversation_rows",
             rows=_rows(desk, request, page.rows, view, shown),
             codes=code_names(desk),
+            several=len(index.sources) > 1,
             columns=shown,
             view=view,
             next_rows=_next_rows(view, page.after),
@@ -115,7 +117,7 @@ def routes(desk: Desk) -> APIRouter:
     def table(request: Request) -> Response:
         view = _parsed(request)
         page = desk.workbench.index.page(view, after=request.query_params.get("after"))
-        rows = _seen(desk, request, page.rows)[0]
+        rows = seen_rows(desk, request, page.rows)[0]
         content = {"rows": rows, "total": page.total, "after": page.after}
         return JSONResponse(content)
 
@@ -184,10 +186,19 @@ def _address(view: View) -> str:
 
 def _shown_columns(view: View, index: Index) -> list[Column]:
     known = index.columns(view.level)
-    names = [name for name in view.columns or index.usual(view.level) if name in known]
+    names = [name for name in view.columns or _usual(index, view.level) if name in known]
     if view.sort and view.sort not in names:
         names.append(view.sort)
     return [known[name] for name in names]
+
+
+def _usual(index: Index, level: str) -> list[str]:
+    """The usual columns, fewer metrics where there are ratings: texts need half of the width."""
+    columns, names = index.columns(level), index.usual(level)
+    metrics = [name for name in names if columns[name].kind == "metric"]
+    said = sum(columns[name].kind in ("people", "judge") for name in names)
+    left_out = metrics[_MOST_NUMBERS - said :]
+    return [name for name in names if name not in left_out]
 
 
 def _sorted_by(view: View, column: Column) -> str:
@@ -331,7 +342,7 @@ def _rows(
     shown: Sequence[Column],
 ) -> list[dict[str, Any]]:
     """What the template shows of each row."""
-    rows, marks = _seen(desk, request, rows)
+    rows, marks = seen_rows(desk, request, rows)
     search = Search.parse(view.search)
     here = view.address()
     made = []
@@ -358,32 +369,6 @@ def _rows(
             }
         )
     return made
-
-
-def _seen(
-    desk: Desk, request: Request, rows: Sequence[Mapping[str, Any]]
-) -> tuple[list[Mapping[str, Any]], dict[tuple[str, str], dict[int, Marks]]]:
-    """Rows, and marks by conversation, with what this coder may see: who codes blind, their own."""
-    coder, book, others = desk.coder(request), desk.workbench.notebook, desk.sees_others(request)
-    talks = {(row["source"], row["dialog"]) for row in rows if row.get("flags") or row.get("note")}
-    marks = {talk: marks_of(book, *talk, coder, others=others) for talk in talks}
-    if others:
-        return list(rows), marks
-    made = []
-    for row in rows:
-        if "flags" in row:
-            found = marks.get((row["source"], row["dialog"]), {})
-            own = [found[row["turn"]]] if row.get("turn") in found else []
-            own = own if "turn" in row else list(found.values())
-            codes = sorted({code for one in own for code in one.own})
-            own_marks = {
-                "flags": ",".join(map(str, codes)) or None,
-                "note": "\n".join(one.note for one in own if one.note) or None,
-            }
-            shown = {name: own_marks.get(name, value) for name, value in row["values"].items()}
-            row = {**row, **own_marks, "values": shown}
-        made.append(row)
-    return made, marks
 
 
 def _cell(value: Any, column: Column) -> str:

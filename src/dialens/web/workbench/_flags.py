@@ -130,7 +130,12 @@ def _recent(bench: Workbench, only: str | None) -> list[dict[str, object]]:
     rows = _of(bench.notebook.flags(), only)
     names = {code.number: code.name for code in bench.notebook.codes()}
     return [
-        {**row, "name": names.get(int(str(row["code"])), ""), "text": _text(bench, row), "whole": _whole(row)}
+        {
+            **row,
+            "name": names.get(int(str(row["code"])), ""),
+            "text": _text(bench, row),
+            "whole": _whole(row),
+        }
         for row in rows
     ]
 
