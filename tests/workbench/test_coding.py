@@ -40,9 +40,33 @@ def test_two_coders(index: Index, tmp_path: Path) -> None:
     assert warm.turns_compared == 4
     assert warm.alpha == pytest.approx(1 - (2 / 8) / (30 / 56))
     ratings = coded_ratings(index, book)
-    # ann looked at all four conversations, bob at two; each has two turns of the agent, two codes.
-    assert ratings.height == (4 + 2) * 2 * 2
+    # ann looked at all four conversations, bob at two; each has two turns of the agent, two codes,
+    # and for code 1, which was given to a whole conversation, a row as a whole.
+    assert ratings.height == (4 + 2) * 2 * 2 + (4 + 2)
+    whole = ratings.filter(quality="warm (whole conversation)")
+    assert whole.filter(value=1.0).select("rater", "dialog", "level").rows() == [
+        ("ann", "cat-curt", "dialog")
+    ]
     assert ratings.filter(rater="ann", quality="warm")["value"].sum() == 2
+
+
+def test_a_code_given_to_the_partner_counts_on_all_turns(index: Index, tmp_path: Path) -> None:
+    book = Notebook(tmp_path)
+    given = [("ann", 0, 1), ("ann", 1, 1), ("bob", 0, 1), ("bob", 2, 1), ("ann", 3, 2)]
+    for coder, turn, code in given:
+        book.flag(Unit("talks", "exam-calm", turn), code, coder)
+    book.flag(Unit("talks", "gone", 4), 2, "ann")
+    first, second = code_counts(index, book)
+    # Code 1 over the four turns: ann 1 1 0 0, bob 1 0 1 0; four ones, four zeros, two turns differ.
+    # Observed 4/8, expected 2·4·4/(8·7).
+    assert (first.every_turn, first.turns_compared) == (True, 4)
+    assert first.alpha == pytest.approx(1 - (4 / 8) / (32 / 56))
+    # Code 2 was given to the agent alone: turns 1 and 3.
+    assert (second.every_turn, second.turns_compared) == (False, 2)
+    ratings = coded_ratings(index, book)
+    assert ratings["value"].sum() == book.flags().height
+    assert ratings.height == 2 * 4 + 2 * 2 + 1
+    assert ratings.filter(dialog="gone")["agent"].to_list() == [None]
 
 
 def test_the_table_is_read_by_other_commands(index: Index, tmp_path: Path) -> None:

@@ -1,8 +1,10 @@
 """What coders flagged, as ratings: counts, agreement, and a table for others.
 
 A flag that is not set says something only where the coder looked. A coder has looked at a
-conversation in which they set at least one flag or wrote a note; all of its agent's turns then have
-a value for every code, 1 or 0. Conversations that a coder left without any mark do not count.
+conversation in which they set at least one flag or wrote a note; its turns then have a value, 1 or
+0, for every code. Which turns those are depends on the code: the agent's, as long as nobody ever
+gave it to another turn, all turns else. Flags on whole conversations are a quality of their own.
+Conversations that a coder left without any mark do not count.
 """
 
 from dataclasses import dataclass
@@ -16,6 +18,9 @@ from dialens.workbench._index import Index
 from dialens.workbench._notebook import WHOLE, Notebook
 
 STUDY = "workbench"
+WHOLE_WORDS = " (whole conversation)"
+"""What is added to the name of a code for flags on whole conversations."""
+
 _ALPHA = "alpha_nominal"
 
 
@@ -35,6 +40,7 @@ class CodeCount:
         high: Upper end.
         turns_compared: Turns that at least two coders looked at.
         reason: Why there is no alpha, or no interval.
+        every_turn: Whether all turns count for it, since somebody gave it to one of the partner's.
     """
 
     number: int
@@ -48,60 +54,120 @@ class CodeCount:
     high: float | None
     turns_compared: int
     reason: str
+    every_turn: bool = False
 
 
 def coded_ratings(index: Index, notebook: Notebook) -> pl.DataFrame:
-    """A row a coder, code and turn that the coder looked at; columns as `RATINGS`, and `source`.
+    """A row a coder, code and unit that the coder looked at; columns as `RATINGS`, and `source`.
 
-    `value` is 1 where the flag is set and 0 where it is not.
+    `value` is 1 where the flag is set and 0 where it is not. Flags on turns or conversations that
+    are gone are kept, too, without an agent.
     """
-    flags, notes = notebook.flags(), notebook.notes()
-    names = {code.number: code.name for code in notebook.codes()}
-    codes = sorted({*flags["code"].to_list(), *names})
+    rows = _looked_at(index, notebook)
+    if not notebook.flags().height:
+        return rows
+    named = pl.col("code").replace_strict(_names(notebook), return_dtype=pl.String)
+    given = _given(notebook).with_columns(named)
+    unit = ["source", "dialog", "turn", "rater", "quality"]
+    whole = pl.col("turn").is_null()
+    given = given.select(
+        "source",
+        "dialog",
+        "turn",
+        "value",
+        rater="coder",
+        quality=pl.when(whole).then(pl.col("code") + WHOLE_WORDS).otherwise("code"),
+        level=pl.when(whole).then(pl.lit("dialog")).otherwise(pl.lit("turn")),
+    )
+    gone = given.join(rows, on=unit, how="anti", nulls_equal=True).with_columns(
+        study=pl.lit(STUDY), rater_kind=pl.lit("human")
+    )
+    both = pl.concat([rows, _as_ratings(gone)])
+    return both.sort("rater", "source", "dialog", "turn", "quality", nulls_last=True)
+
+
+def _names(notebook: Notebook) -> dict[int, str]:
+    """What each code is called that is in the book or was given."""
+    codes = {code.number: code.name for code in notebook.codes()}
+    return {n: codes.get(n, f"flag {n}") for n in (*codes, *notebook.flags()["code"].to_list())}
+
+
+def _given(notebook: Notebook) -> pl.DataFrame:
+    """The flags; the turn of one on a whole conversation is null."""
+    turn = pl.when(pl.col("turn") != WHOLE).then("turn").cast(pl.Int32)
+    return notebook.flags().select("source", "dialog", turn, "code", "coder", value=pl.lit(1.0))
+
+
+def _looked_at(index: Index, notebook: Notebook) -> pl.DataFrame:
+    """A row a coder, code and unit of the conversations that the coder looked at."""
+    names = _names(notebook)
     looked = pl.concat(
-        [flags.select("source", "dialog", "coder"), notes.select("source", "dialog", "coder")]
+        [one.select("source", "dialog", "coder") for one in (notebook.flags(), notebook.notes())]
     ).unique()
-    if not looked.height or not codes:
+    if not looked.height or not names:
         return pl.DataFrame(schema=[*RATINGS.items(), ("source", pl.String())])
-    turns = _turns(index, looked)
+    given, turns = _given(notebook), _turns(index, looked)
+    of_turns = given.join(turns, on=["source", "dialog", "turn"])
+    everywhere = _codes_beyond_the_agent(of_turns)
+    whole = given.filter(pl.col("turn").is_null())["code"].unique()
     book = pl.DataFrame(
-        {"code": codes, "quality": [names.get(code, f"flag {code}") for code in codes]},
+        {"code": list(names), "quality": list(names.values())},
         schema={"code": pl.Int64, "quality": pl.String},
     )
-    given = flags.filter(pl.col("turn") != WHOLE).select(
-        "source", "dialog", pl.col("turn").cast(pl.Int32), "code", "coder", value=pl.lit(1.0)
+    units = turns.join(book, how="cross").filter(
+        (pl.col("role") == "agent") | pl.col("code").is_in(sorted(everywhere))
+    )
+    talks = turns.select("source", "system", "agent", "dialog").unique()
+    talks = talks.join(
+        book.filter(pl.col("code").is_in(whole.implode())), how="cross"
+    ).with_columns(
+        pl.col("quality") + WHOLE_WORDS, turn=pl.lit(None, pl.Int32), level=pl.lit("dialog")
+    )
+    units = pl.concat(
+        [units.drop("role").with_columns(level=pl.lit("turn")), talks], how="diagonal"
     )
     rows = (
-        turns.join(looked, on=["source", "dialog"])
-        .join(book, how="cross")
-        .join(given, on=["source", "dialog", "turn", "code", "coder"], how="left")
+        units.join(looked, on=["source", "dialog"])
+        .join(
+            given,
+            on=["source", "dialog", "turn", "code", "coder"],
+            how="left",
+            nulls_equal=True,
+        )
         .with_columns(
             pl.col("value").fill_null(0.0),
             study=pl.lit(STUDY),
             rater="coder",
             rater_kind=pl.lit("human"),
-            level=pl.lit("turn"),
         )
-        .sort("coder", "source", "dialog", "turn", "code")
     )
+    return _as_ratings(rows)
+
+
+def _as_ratings(rows: pl.DataFrame) -> pl.DataFrame:
     rest = [
         pl.lit(None, kind).alias(name) for name, kind in RATINGS.items() if name not in rows.columns
     ]
     return rows.with_columns(rest).select(*RATINGS.names(), "source")
 
 
+def _codes_beyond_the_agent(of_turns: pl.DataFrame) -> set[int]:
+    """Codes that anybody gave to a turn that is not the agent's."""
+    return set(of_turns.filter(pl.col("role") != "agent")["code"].to_list())
+
+
 def _turns(index: Index, looked: pl.DataFrame) -> pl.DataFrame:
-    """The agent's turns of some conversations."""
+    """The turns of some conversations."""
     pairs = looked.select("source", "dialog").unique()
     marks = ",".join(["(?, ?)"] * pairs.height)
     values = [part for pair in pairs.rows() for part in pair]
     found = index.sql(
-        "select source, system, agent, dialog, turn from turns "
-        f"where role = 'agent' and (source, dialog) in ({marks})",
+        "select source, system, agent, dialog, turn, role from turns "
+        f"where (source, dialog) in ({marks})",
         values,
     )
     names = ("source", "system", "agent", "dialog")
-    schema = {**dict.fromkeys(names, pl.String), "turn": pl.Int32}
+    schema = {**dict.fromkeys(names, pl.String), "turn": pl.Int32, "role": pl.String}
     return pl.DataFrame(found, schema=schema, orient="row")
 
 
@@ -109,8 +175,12 @@ def code_counts(index: Index, notebook: Notebook) -> list[CodeCount]:
     """The code book with how often each code was given, and how far coders agree."""
     flags = notebook.flags()
     book = {code.number: code for code in notebook.codes()}
-    ratings = coded_ratings(index, notebook)
-    agreed = _agreement(ratings)
+    agreed = _agreement(_looked_at(index, notebook))
+    given = _given(notebook)
+    beyond = set()
+    if given.height:
+        turns = _turns(index, given)
+        beyond = _codes_beyond_the_agent(given.join(turns, on=["source", "dialog", "turn"]))
     made = []
     for number in sorted({*book, *flags["code"].to_list()}):
         own = flags.filter(pl.col("code") == number)
@@ -132,6 +202,7 @@ def code_counts(index: Index, notebook: Notebook) -> list[CodeCount]:
                 high=found.get("high"),
                 turns_compared=found.get("n_items") or 0,
                 reason=found.get("reason") or "",
+                every_turn=number in beyond,
             )
         )
     return made
@@ -140,6 +211,7 @@ def code_counts(index: Index, notebook: Notebook) -> list[CodeCount]:
 def _agreement(ratings: pl.DataFrame) -> dict[str, dict[str, Any]]:
     """Alpha by code, over the turns that two coders or more looked at."""
     unit = ["source", "dialog", "turn", "quality"]
+    ratings = ratings.filter(pl.col("level") == "turn")
     shared = ratings.filter(pl.col("rater").n_unique().over(unit) > 1)
     if not shared.height:
         return {}

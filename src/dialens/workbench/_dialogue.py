@@ -104,20 +104,28 @@ class Score:
     reason: str
 
 
-def marks_of(notebook: Notebook, source: str, dialog: str, coder: str) -> dict[int, Marks]:
-    """Flags and notes of a conversation by turn; `WHOLE` for the conversation itself."""
+def marks_of(
+    notebook: Notebook, source: str, dialog: str, coder: str, *, others: bool = True
+) -> dict[int, Marks]:
+    """Flags and notes of a conversation by turn; `WHOLE` for the conversation itself.
+
+    Without `others` those of the coder alone: who codes blind does not see what the rest flagged.
+    """
     flags, notes = notebook.of_dialog(source, dialog)
+    if not others:
+        flags = [row for row in flags if row[2] == coder]
+        notes = [row for row in notes if row[1] == coder]
     made: dict[int, Marks] = {}
     for turn in {*(row[0] for row in flags), *(row[0] for row in notes)}:
         codes: dict[str, list[int]] = {}
         for _, code, who in (row for row in flags if row[0] == turn):
             codes.setdefault(who, []).append(code)
         written = {who: note for at, who, note in notes if at == turn}
-        others = {
+        rest = {
             who: (tuple(codes.get(who, ())), written.get(who, ""))
             for who in sorted({*codes, *written} - {coder})
         }
-        made[turn] = Marks(tuple(codes.get(coder, ())), written.get(coder, ""), others)
+        made[turn] = Marks(tuple(codes.get(coder, ())), written.get(coder, ""), rest)
     return made
 
 
@@ -147,6 +155,7 @@ def read_dialog(
     *,
     columns: Sequence[str] = (),
     coder: str = "",
+    others: bool = True,
     start: int = 0,
     most: int | None = None,
 ) -> Dialog:
@@ -157,6 +166,7 @@ def read_dialog(
         talk: The number of the conversation.
         columns: Names of columns whose values each turn has.
         coder: Who looks: whose flags are their own.
+        others: Whether they see what others flagged.
         start: Number of the first turn.
         most: How many turns at most.
     """
@@ -174,7 +184,7 @@ def read_dialog(
     )
     before = index.sql("select count(*) from turns where talk = ? and turn < ?", (talk, start))
     ratings = ratings_of([bench.ratings()], source=source, agent=agent, dialog=dialog)
-    marks = marks_of(bench.notebook, source, dialog, coder)
+    marks = marks_of(bench.notebook, source, dialog, coder, others=others)
     said: dict[int, list[RatedQuality]] = {}
     for one in ratings:
         said.setdefault(one.turn, []).append(one)

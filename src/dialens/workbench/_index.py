@@ -19,7 +19,7 @@ import duckdb
 import numpy as np
 import polars as pl
 
-from dialens.base import DialensError, first_line
+from dialens.base import DialensError
 from dialens.workbench._building import ABOUT, AGENTS, DIALOGS, RATED, TEXTS, TURNS
 from dialens.workbench._columns import Column, facts
 from dialens.workbench._live import Live, load_live
@@ -87,7 +87,7 @@ class Index:
         every = self.columns(level).values()
         ranked = sorted((c for c in every if c.headline is not None), key=_rank)
         said = [c.name for c in every if c.kind in ("people", "judge")]
-        first = {"turn": ["agent"], "dialog": ["agent", "turns"], "agent": ["agent", "dialogs"]}
+        first = {"turn": ["agent"], "dialog": ["agent", "turns"], "agent": ["dialogs"]}
         return [*first[level], *(c.name for c in ranked[:4]), *said[:2]]
 
     def ratings(self) -> pl.DataFrame:
@@ -319,9 +319,11 @@ class Index:
         try:
             return turns.select("row").collect(engine="streaming")["row"].sort().to_numpy()
         except pl.exceptions.PolarsError as error:
+            lines = [line.strip() for line in str(error).splitlines()]
+            why = next((line[7:] for line in lines if line.startswith("error: ")), lines[0])
             raise DialensError(
-                f"This regular expression cannot be searched for: {first_line(error)}. Look-around "
-                "and references back are not known."
+                f"This regular expression cannot be searched for: {why}. Neither look-around, such "
+                "as (?=…), nor references back, such as \\1, can be used."
             ) from error
 
     def _ask(self, asked: str, query: Query) -> list[tuple[Any, ...]]:

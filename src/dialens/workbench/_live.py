@@ -159,7 +159,7 @@ def _rated(tables: Sequence[pl.DataFrame]) -> tuple[dict[str, pl.DataFrame], lis
     columns = [
         Column(
             name=name,
-            label=f"{quality} ({who or _WORDS[kind]})" if "@" not in name else name,
+            label=_label(name, kind, who, quality),
             kind=kind,
             group=_GROUPS[kind],
             sql=f"l{place}",
@@ -174,6 +174,12 @@ def _rated(tables: Sequence[pl.DataFrame]) -> tuple[dict[str, pl.DataFrame], lis
         keys = list(KEYS[:length])
         means[level] = _means(own, keys) if own.height else empty.select(keys)
     return means, columns
+
+
+def _label(name: str, kind: str, who: str, quality: str) -> str:
+    """A quality in words, who said it and, where several studies asked for it, in which."""
+    study = name.rpartition("@")[2] if "@" in name else ""
+    return f"{quality.replace('_', ' ')} ({who or _WORDS[kind]}{', ' if study else ''}{study})"
 
 
 def _renamed(means: pl.DataFrame, columns: Sequence[Column]) -> pl.DataFrame:

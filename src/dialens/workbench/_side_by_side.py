@@ -273,6 +273,7 @@ def sides(
     *,
     columns: Sequence[str],
     coder: str,
+    others: bool = True,
     most: int | None,
 ) -> tuple[Side, ...]:
     """What agents made of an opening; those that were not given it are left out.
@@ -288,7 +289,8 @@ def sides(
             (str(opening), one.source, one.agent, one.system),
         )
         if found:
-            shown = read_dialog(bench, int(found[0][0]), columns=columns, coder=coder, most=most)
+            talk = int(found[0][0])
+            shown = read_dialog(bench, talk, columns=columns, coder=coder, others=others, most=most)
             made.append(Side(one, shown, tuple(str(name) for _, name in found[1:])))
     if not made:
         raise DialensError(

@@ -21,6 +21,7 @@ from tests.workbench.spoken import EVIL, EVIL_NAME, LONG, make_spoken
 
 ME = {"dialens-coder": "ann%20%3Cb%3E"}
 CODER = "ann <b>"
+SEES = {"dialens-others": "show"}
 
 
 @pytest.fixture(scope="module")
@@ -180,7 +181,7 @@ def test_a_flag_is_stored_at_once_and_taken_away_again(bench: Workbench, ann: Te
 
 
 def test_two_people_flag_the_same_turn_at_once(app: WorkbenchApp, bench: Workbench) -> None:
-    people = [browser(app, **{"dialens-coder": f"coder-{n}"}) for n in range(4)]
+    people = [browser(app, **{"dialens-coder": f"coder-{n}", **SEES}) for n in range(4)]
 
     def press(client: TestClient) -> list[int]:
         return [
@@ -268,6 +269,55 @@ def test_who_flags(app: WorkbenchApp, monkeypatch: pytest.MonkeyPatch) -> None:
     assert coder("%20") == "login"
     assert coder("Z%C3%BC,rich%0A x") == "Zü rich x"
     assert len(coder("a" * 900)) == 100
+
+
+def test_coding_is_blind_unless_one_asks(app: WorkbenchApp, ann: TestClient) -> None:
+    bob = browser(app, **{"dialens-coder": "bob"})
+    assert ann.post("/api/flag", json=unit() | {"code": 7, "on": True}).status_code == 200
+    assert ann.post("/api/note", json=unit() | {"note": "seen by ann"}).status_code == 200
+    pages = [
+        ("/dialogue", {"source": "talks", "dialog": "exam-calm"}),
+        ("/conversations", {"dialog": "exam-calm", "col": "flags,note"}),
+        ("/flags", {}),
+    ]
+    table = {"dialog": "exam-calm", "col": "flags,note"}
+    for show, seen in (("", False), ("yes", True), ("", False)):
+        assert bob.post("/flags/others", data={"show": show}).status_code == 200
+        for path, asked in pages:
+            assert ("seen by ann" in page(bob, path, **asked)) is seen, path
+        row = bob.get("/api/table", params=table).json()["rows"][1]
+        assert (row["flags"], row["values"]["flags"]) == (("7", "7") if seen else (None, None))
+        answer = bob.post("/api/flag", json=unit() | {"code": 2, "on": False}).json()
+        assert bool(answer["others"]) is seen
+    assert "seen by ann" in page(ann, "/flags")
+
+
+def test_stepping_along_turns_goes_to_the_turn_of_the_next_row(ann: TestClient) -> None:
+    came = "q=sorry"  # exam-calm 1, exam-again 1, …
+    rows = ann.get("/api/table", params={"q": "sorry"}).json()["rows"]
+    wanted = [(row["dialog"], str(row["turn"])) for row in rows]
+    asked = {"source": "talks", "dialog": wanted[0][0], "turn": wanted[0][1], "from": came}
+    seen = []
+    for _ in wanted:
+        seen.append((asked["dialog"], asked["turn"]))
+        found = re.search(r'href="([^"]*)" rel="next"', page(ann, **asked))
+        if found is not None:
+            asked = dict(ann.build_request("GET", unescape(found[1])).url.params)
+    assert seen == wanted
+
+
+def test_what_is_wrong_with_a_form_or_a_search_is_said(ann: TestClient) -> None:
+    json = {"accept": "application/json"}
+
+    def said(path: str, **sent: Any) -> str:
+        return str(ann.post(path, headers=json, **sent).json()["detail"])
+
+    assert said("/conversations/views", data={"name": ""}).startswith("The field “name” is empty.")
+    long = said("/conversations/views", data={"name": "x" * 201})
+    assert long == "The field “name” has more than 200 characters. Shorten it."
+    assert said("/api/flag", content="{").startswith("What was sent is not JSON.")
+    found = unescape(page(ann, "/conversations", q="/(?=x)/"))
+    assert "look-around, including look-ahead and look-behind, is not supported" in found
 
 
 def test_agents_side_by_side(ann: TestClient) -> None:

@@ -164,7 +164,10 @@ def test_two_browsers_keep_both_flags(folder: Open, window: Window) -> None:
     pages = []
     for name in ("ann", "bob"):
         page = window(folder.talk("cat-curt"))
-        page.context.add_cookies([{"name": "dialens-coder", "value": name, "url": page.url}])
+        cookies = {"dialens-coder": name, "dialens-others": "show"}
+        page.context.add_cookies(
+            [{"name": key, "value": value, "url": page.url} for key, value in cookies.items()]
+        )
         pages.append(page)
     for page, code in zip(pages, "12", strict=True):
         press(page, "j", code)

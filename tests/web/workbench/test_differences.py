@@ -171,7 +171,7 @@ def test_where_the_metric_says_yes_and_people_no(client: TestClient) -> None:
     said = text(html)
     assert "24 rated turns, within agents" in said
     part = said[said.index("Words a turn high, people low") :]
-    assert re.search(r"long-10, turn 2 long (well ?)+ 12\.0 above 94 % 1\.0 \(2 ratings\) ab", part)
+    assert re.search(r"long-10, turn 1 long (well ?)+ 12\.0 above 94 % 1\.0 \(2 ratings\) ab", part)
     assert "People high, Words a turn low" in part
     other = text(client.get("/metric?name=length&against=judge:j1:warmth").text)
     assert "Words a turn high, warmth (j1) low" in other

@@ -141,8 +141,21 @@ def _unshown(desk: Desk, request: Request, error: DialensError) -> Response:
 
 
 def _unreadable(desk: Desk, request: Request, error: RequestValidationError) -> Response:
-    places = {str(problem["loc"][-1]) for problem in error.errors()}
-    return _said(desk, request, 400, f"This address cannot be read: see {listed(sorted(places))}.")
+    problem = error.errors()[0]
+    kind, place = problem["type"], problem["loc"]
+    if kind == "json_invalid" or place == ("body",):
+        sentence = "What was sent is not JSON. Nothing was stored."
+    elif place[0] != "body":
+        places = {str(one["loc"][-1]) for one in error.errors()}
+        sentence = f"This address cannot be read: see {listed(sorted(places))}."
+    elif kind == "missing":
+        sentence = f"The field “{place[-1]}” is empty. Fill it in, and send it again."
+    elif kind == "string_too_long":
+        most = problem["ctx"]["max_length"]
+        sentence = f"The field “{place[-1]}” has more than {most:,} characters. Shorten it."
+    else:
+        sentence = f"The field “{place[-1]}” cannot be read: {problem['msg']}."
+    return _said(desk, request, 400, sentence)
 
 
 def _broken(desk: Desk, request: Request, error: Exception) -> Response:

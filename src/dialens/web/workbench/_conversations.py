@@ -11,7 +11,7 @@ from fastapi.responses import JSONResponse, RedirectResponse, Response
 from dialens.base import DialensError, capitalised, counted, number
 from dialens.web.workbench._desk import Desk
 from dialens.web.workbench._excerpts import marked
-from dialens.web.workbench._flagging import code_names
+from dialens.web.workbench._flagging import code_names, seen_rows
 from dialens.web.workbench._histogram import histogram_chart
 from dialens.workbench import (
     WHOLE,
@@ -22,7 +22,6 @@ from dialens.workbench import (
     Range,
     Search,
     View,
-    marks_of,
 )
 
 _HERE = "/conversations"
@@ -32,6 +31,7 @@ _LEVELS = {
     "agent": ("Agents", "agent"),
 }
 _MOST_BOXES = 24
+_MOST_NUMBERS = 4
 _BOXES = {
     "turn": ("agent", "role", "source", "system"),
     "dialog": ("agent", "source", "system"),
@@ -77,6 +77,7 @@ def routes(desk: Desk) -> APIRouter:
             page=page,
             rows=_rows(desk, request, page.rows, view, shown),
             codes=code_names(desk),
+            several=len(index.sources) > 1,
             columns=shown,
             heads=[(column, _sorted_by(view, column)) for column in shown],
             chips=_chips(view, index),
@@ -106,6 +107,7 @@ def routes(desk: Desk) -> APIRouter:
             "conversation_rows",
             rows=_rows(desk, request, page.rows, view, shown),
             codes=code_names(desk),
+            several=len(index.sources) > 1,
             columns=shown,
             view=view,
             next_rows=_next_rows(view, page.after),
@@ -115,7 +117,8 @@ def routes(desk: Desk) -> APIRouter:
     def table(request: Request) -> Response:
         view = _parsed(request)
         page = desk.workbench.index.page(view, after=request.query_params.get("after"))
-        content = {"rows": page.rows, "total": page.total, "after": page.after}
+        rows = seen_rows(desk, request, page.rows)[0]
+        content = {"rows": rows, "total": page.total, "after": page.after}
         return JSONResponse(content)
 
     @router.get("/api/histogram")
@@ -183,10 +186,19 @@ def _address(view: View) -> str:
 
 def _shown_columns(view: View, index: Index) -> list[Column]:
     known = index.columns(view.level)
-    names = [name for name in view.columns or index.usual(view.level) if name in known]
+    names = [name for name in view.columns or _usual(index, view.level) if name in known]
     if view.sort and view.sort not in names:
         names.append(view.sort)
     return [known[name] for name in names]
+
+
+def _usual(index: Index, level: str) -> list[str]:
+    """The usual columns, fewer metrics where there are ratings: texts need half of the width."""
+    columns, names = index.columns(level), index.usual(level)
+    metrics = [name for name in names if columns[name].kind == "metric"]
+    said = sum(columns[name].kind in ("people", "judge") for name in names)
+    left_out = metrics[_MOST_NUMBERS - said :]
+    return [name for name in names if name not in left_out]
 
 
 def _sorted_by(view: View, column: Column) -> str:
@@ -330,9 +342,7 @@ def _rows(
     shown: Sequence[Column],
 ) -> list[dict[str, Any]]:
     """What the template shows of each row."""
-    coder, book = desk.coder(request), desk.workbench.notebook
-    talks = {(row["source"], row["dialog"]) for row in rows if row.get("flags") or row.get("note")}
-    marks = {talk: marks_of(book, *talk, coder) for talk in talks}
+    rows, marks = seen_rows(desk, request, rows)
     search = Search.parse(view.search)
     here = view.address()
     made = []

@@ -33,6 +33,9 @@ NAV = (
 CODER = "dialens-coder"
 """The cookie that says who flags; its value is quoted as in an address."""
 
+OTHERS = "dialens-others"
+"""The cookie of a coder who wants to see what others flagged; without it coding is blind."""
+
 _LONGEST_CODER = 100
 _YEAR_S = 31_536_000
 _TYPES = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8"}
@@ -105,6 +108,15 @@ class Desk:
         """Let the browser say from now on who flags; an empty name leaves it to the system."""
         written = quote(_coder_name(name), safe="")
         response.set_cookie(CODER, written, samesite="strict", httponly=True, max_age=_YEAR_S)
+
+    def sees_others(self, request: Request) -> bool:
+        """Whether flags and notes of other coders are shown; they are not unless asked for."""
+        return request.cookies.get(OTHERS) == "show"
+
+    def show_others(self, response: Response, *, show: bool) -> None:
+        """Let the browser say from now on whether flags of others are shown."""
+        written = "show" if show else "hide"
+        response.set_cookie(OTHERS, written, samesite="strict", httponly=True, max_age=_YEAR_S)
 
 
 def _coder_name(written: str) -> str:

@@ -81,6 +81,7 @@ def routes(desk: Desk) -> APIRouter:
             talk,
             columns=columns,
             coder=desk.coder(request),
+            others=desk.sees_others(request),
             start=start,
             most=None if whole else MOST_TURNS,
         )
@@ -114,7 +115,7 @@ def routes(desk: Desk) -> APIRouter:
             open_scores=score_groups(scores_of(bench, read, focus)) if focus and scores else None,
             whole_scores=score_groups(scores_of(bench, read, None)),
             codes=code_names(desk),
-            step=_step(desk, talk, came),
+            step=_step(desk, talk, turn, came),
             others=0 if read.opening is None else len(given(index, read.opening)) - 1,
             came=came,
             link=lambda **changes: address("/dialogue", **(here | changes)),
@@ -204,20 +205,20 @@ def _who(kind: str, who: str) -> str:
     return who or {"people": "people", "simulated": "simulated raters"}.get(kind, kind)
 
 
-def _step(desk: Desk, talk: int, came: str) -> dict[str, Any]:
-    """Where n and p lead: along the view that the reader came from."""
+def _step(desk: Desk, talk: int, turn: int | None, came: str) -> dict[str, Any]:
+    """Where n and p lead: along the rows of the view that the reader came from."""
     index = desk.workbench.index
     try:
-        near = neighbours(index, View.parse(parse_qs(came)), talk)
+        near = neighbours(index, View.parse(parse_qs(came)), talk, turn)
     except DialensError:  # a column of the view is gone: it can be read all the same
         near = Neighbours(0, 0, None, None)
-    made: dict[str, Any] = {"place": near.place, "total": near.total}
+    made: dict[str, Any] = {"place": near.place, "total": near.total, "level": near.level}
     for name, other in (("before", near.before), ("after", near.after)):
         made[name] = None
         if other is not None:
             asked = "select source, dialog from dialogs where talk = ?"
-            source, dialog = index.sql(asked, (other,))[0]
-            step = {"source": source, "dialog": dialog, "from": came or None}
+            source, dialog = index.sql(asked, (other[0],))[0]
+            step = {"source": source, "dialog": dialog, "turn": other[1], "from": came or None}
             made[name] = address("/dialogue", **step)
     return made
 

@@ -1,6 +1,6 @@
 """Flags and notes: two addresses that store them at once, whichever page they are given on."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 from fastapi import APIRouter, HTTPException, Request
@@ -49,13 +49,13 @@ def routes(desk: Desk) -> APIRouter:
             book.clear(unit, coder)
         else:
             book.flag(unit, asked.code, coder, on=asked.on)
-        return _stored(desk, unit, coder)
+        return _stored(desk, unit, coder, others=desk.sees_others(request))
 
     @router.post("/api/note")
     def note(request: Request, asked: _Note) -> dict[str, Any]:
         unit, coder = _unit(desk, asked), desk.coder(request)
         desk.workbench.notebook.write_note(unit, asked.note, coder)
-        return _stored(desk, unit, coder)
+        return _stored(desk, unit, coder, others=desk.sees_others(request))
 
     return router
 
@@ -76,9 +76,10 @@ def _unit(desk: Desk, asked: _OfUnit) -> Unit:
     return Unit(asked.source, asked.dialog, asked.turn)
 
 
-def _stored(desk: Desk, unit: Unit, coder: str) -> dict[str, Any]:
+def _stored(desk: Desk, unit: Unit, coder: str, *, others: bool) -> dict[str, Any]:
     """What is stored of a unit now, for the script and as the fragment that shows it."""
-    marks = marks_of(desk.workbench.notebook, unit.source, unit.dialog, coder)
+    book = desk.workbench.notebook
+    marks = marks_of(book, unit.source, unit.dialog, coder, others=others)
     own = marks.get(unit.turn, Marks())
     return {
         "coder": coder,
@@ -94,3 +95,29 @@ def _stored(desk: Desk, unit: Unit, coder: str) -> dict[str, Any]:
 def code_names(desk: Desk) -> Mapping[int, str]:
     """Names of the flags in the code book, by number."""
     return {code.number: code.name for code in desk.workbench.notebook.codes()}
+
+
+def seen_rows(
+    desk: Desk, request: Request, rows: Sequence[Mapping[str, Any]]
+) -> tuple[list[Mapping[str, Any]], dict[tuple[str, str], dict[int, Marks]]]:
+    """Rows, and marks by conversation, with what this coder may see: who codes blind, their own."""
+    coder, book, others = desk.coder(request), desk.workbench.notebook, desk.sees_others(request)
+    talks = {(row["source"], row["dialog"]) for row in rows if row.get("flags") or row.get("note")}
+    marks = {talk: marks_of(book, *talk, coder, others=others) for talk in talks}
+    if others:
+        return list(rows), marks
+    made = []
+    for row in rows:
+        if "flags" in row:
+            found = marks.get((row["source"], row["dialog"]), {})
+            own = [found[row["turn"]]] if row.get("turn") in found else []
+            own = own if "turn" in row else list(found.values())
+            codes = sorted({code for one in own for code in one.own})
+            own_marks = {
+                "flags": ",".join(map(str, codes)) or None,
+                "note": "\n".join(one.note for one in own if one.note) or None,
+            }
+            shown = {name: own_marks.get(name, value) for name, value in row["values"].items()}
+            row = {**row, **own_marks, "values": shown}
+        made.append(row)
+    return made, marks

@@ -2,6 +2,7 @@
 
 from typing import Annotated
 
+import polars as pl
 from fastapi import APIRouter, Form, Request
 from fastapi.responses import RedirectResponse, Response
 
@@ -31,6 +32,7 @@ def routes(desk: Desk) -> APIRouter:
         bench = desk.workbench
         bench.follow()
         counts = code_counts(bench.index, bench.notebook)
+        only = None if desk.sees_others(request) else desk.coder(request)
         known = {one.number: one for one in counts}
         coders = sorted({coder for one in counts for coder in one.by_coder})
         return desk.render(
@@ -42,8 +44,9 @@ def routes(desk: Desk) -> APIRouter:
             coders=coders,
             agreement=[(one, _alpha_words(one)) for one in counts] if len(coders) > 1 else [],
             coder=desk.coder(request),
-            recent=_recent(bench),
-            notes=_notes(bench),
+            sees_others=desk.sees_others(request),
+            recent=_recent(bench, only),
+            notes=_notes(bench, only),
         )
 
     @router.post("/flags/code")
@@ -59,6 +62,12 @@ def routes(desk: Desk) -> APIRouter:
     def name_coder(name: Annotated[str, Form(max_length=200)] = "") -> Response:
         response = RedirectResponse(_HERE, 303)
         desk.name_coder(response, name)
+        return response
+
+    @router.post("/flags/others")
+    def show_others(show: Annotated[str, Form(max_length=10)] = "") -> Response:
+        response = RedirectResponse(_HERE, 303)
+        desk.show_others(response, show=show == "yes")
         return response
 
     @router.get("/flags/ratings.csv")
@@ -107,22 +116,32 @@ def _alpha_words(one: CodeCount) -> str:
     value = number(one.alpha, 2)
     if one.low is None or one.high is None:
         return value
-    return f"{value} {interval(one.low, one.high, 2)}"
+    return f"{value}, {interval(one.low, one.high, 2)}"
 
 
-def _recent(bench: Workbench) -> list[dict[str, object]]:
+def _of(rows: pl.DataFrame, only: str | None) -> list[dict[str, object]]:
+    """The last rows, of one coder or of all."""
+    rows = rows if only is None else rows.filter(pl.col("coder") == only)
+    return rows.reverse().head(_RECENT).rows(named=True)
+
+
+def _recent(bench: Workbench, only: str | None) -> list[dict[str, object]]:
     """The flags set last, each with the beginning of its text."""
-    rows = bench.notebook.flags().reverse().head(_RECENT).rows(named=True)
+    rows = _of(bench.notebook.flags(), only)
     names = {code.number: code.name for code in bench.notebook.codes()}
     return [
-        {**row, "name": names.get(row["code"], ""), "text": _text(bench, row), "whole": _whole(row)}
+        {
+            **row,
+            "name": names.get(int(str(row["code"])), ""),
+            "text": _text(bench, row),
+            "whole": _whole(row),
+        }
         for row in rows
     ]
 
 
-def _notes(bench: Workbench) -> list[dict[str, object]]:
-    rows = bench.notebook.notes().reverse().head(_RECENT).rows(named=True)
-    return [{**row, "whole": _whole(row)} for row in rows]
+def _notes(bench: Workbench, only: str | None) -> list[dict[str, object]]:
+    return [{**row, "whole": _whole(row)} for row in _of(bench.notebook.notes(), only)]
 
 
 def _whole(row: dict[str, object]) -> bool:

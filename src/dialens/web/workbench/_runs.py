@@ -6,7 +6,7 @@ from fastapi import APIRouter, Form, HTTPException
 from fastapi.responses import JSONResponse, RedirectResponse, Response
 
 from dialens.base import DialensError, duration
-from dialens.web.workbench._desk import Desk
+from dialens.web.workbench._desk import Desk, address
 from dialens.workbench import COMMANDS, Item, StartedRun
 
 _HERE = "/runs"
@@ -31,6 +31,8 @@ def routes(desk: Desk) -> APIRouter:
             sorry=sorry,
             running=runs.running,
             started=list(reversed(runs.all)),
+            results={run.number: _result(desk, run) for run in runs.all},
+            rated=[item for item in catalogue.of("corpus") if item.counts.get("ratings")],
             last=duration,
             made=made,
             corpora=catalogue.of("corpus"),
@@ -76,6 +78,19 @@ def routes(desk: Desk) -> APIRouter:
         return JSONResponse(None if run is None else _as_json(run))
 
     return router
+
+
+def _result(desk: Desk, run: StartedRun) -> str:
+    """Where the result of a finished run is shown; empty if there is none."""
+    items = desk.workbench.catalogue.items
+    found = next((item for item in items if item.path == run.output), None)
+    if run.state != "done" or found is None:
+        return ""
+    if found.kind == "comparison":
+        return address("/comparison", name=found.name)
+    if found.kind == "scores":
+        return "/conversations"
+    return address(f"/reports/{found.name}") if found.report else "/"
 
 
 def _as_json(run: StartedRun) -> dict[str, object]:

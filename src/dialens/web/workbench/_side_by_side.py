@@ -121,6 +121,7 @@ def routes(desk: Desk) -> APIRouter:
                 chosen,
                 columns=columns,
                 coder=desk.coder(request),
+                others=desk.sees_others(request),
                 most=None if whole else MOST_TURNS,
             )
         except DialensError as error:

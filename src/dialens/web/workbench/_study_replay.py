@@ -159,13 +159,18 @@ def moments(events: Sequence[PageEvent], screen: str) -> list[Moment]:
     own = [event for event in events if event.screen == screen]
     begun: dict[str, PageEvent] = {}
     made = []
+    answered: set[str] = set()
     for event in own:
+        words = _EVENTS.get(event.kind, event.kind)
+        if event.kind == "change" and (event.field or "") not in answered:
+            answered.add(event.field or "")
+            words = "Gave an answer"
         fresh = event.page not in begun
         first = begun.setdefault(event.page, event)
         made.append(
             Moment(
                 max(0.0, (event.at - first.at).total_seconds()),
-                _EVENTS.get(event.kind, event.kind),
+                words,
                 event.field or "",
                 fresh and len(begun) > 1,
             )

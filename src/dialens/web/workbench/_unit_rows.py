@@ -13,7 +13,7 @@ def unit_row(row: Mapping[str, Any], level: str, here: str = "") -> dict[str, An
     link += [("turn", str(row["turn"]))] if level == "turn" else []
     link += [("from", here)] if here else []
     text = " ".join((row.get("text", row.get("opening_text")) or "").split())
-    where = f"{row['dialog']}, turn {row['turn'] + 1}" if level == "turn" else row["dialog"]
+    where = f"{row['dialog']}, turn {row['turn']}" if level == "turn" else row["dialog"]
     return {
         "open": f"/dialogue?{urlencode(link)}",
         "where": where,

@@ -42,8 +42,8 @@ const follow = (key) => () => document.querySelector(`[data-step="${key}"]`)?.cl
 keys({
   j: ["Next turn", () => flags.step(1)],
   k: ["Previous turn", () => flags.step(-1)],
-  n: ["Next conversation", follow("n")],
-  p: ["Previous conversation", follow("p")],
+  n: ["Next of the table one came from", follow("n")],
+  p: ["Previous of the table one came from", follow("p")],
   Enter: ["All scores of the turn", () => {
     const details = flags.current()?.querySelector("details.scores");
     if (details) details.open = !details.open;

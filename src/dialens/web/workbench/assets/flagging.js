@@ -172,7 +172,9 @@ export function flagging(root, { moved = () => {} } = {}) {
   root.addEventListener("click", (event) => choose(event.target.closest("[data-unit]"), { focus: false }));
   addEventListener("beforeunload", (event) => {
     const open = !form.hidden && current && field.value.trim() !== (current.dataset.note ?? "");
-    if (open || drafts.size) event.preventDefault();
+    // Whoever leaves has written enough, too; the request outlives the page.
+    if (open) post("/api/note", { ...body(current), note: field.value }).catch(() => {});
+    if ([...drafts.keys()].some((unit) => unit !== current || !open)) event.preventDefault();
   });
 
   const meaning = (code) => palette.querySelector(`[data-code="${code}"] bdi`)?.textContent ?? "";
