@@ -29,8 +29,11 @@ from dialens.cli.study._serve import _cautions
 from dialens.studies.store import LoginTries, OperationStore, Store
 from dialens.studies.store._tables import metadata
 from dialens.web import MOST_CONNECTIONS, Site, study_app
+from dialens.web._desk import Desk, Platform
 from dialens.web._logging import Seldom, WithoutQueries
+from dialens.web._operation_api import operation_routes
 from dialens.web._password import Password
+from dialens.web._person_pages import people_routes
 from dialens.web._serving import PatientProtocol
 from tests.web.conftest import KEY, PASSWORD, Make, Visit, log_in, running, tea
 from tests.web.people import Page, Person
@@ -148,9 +151,11 @@ def test_requests_are_logged_with_a_time_and_without_who_it_was(tmp_path: Path) 
 
 def test_requests_are_logged_without_pseudonyms_and_codes(site: Site) -> None:
     """They stood in the paths: `GET /api/codes/FCE7E8D98F`."""
+    people = people_routes(Desk(site, Platform()))
     templates = [
-        route.path
-        for route in study_app(site).routes
+        f"{prefix}{route.path}"
+        for prefix, router in (("", people), ("/api", operation_routes(site)))
+        for route in router.routes
         if isinstance(route, Route) and {"participant", "code"} & set(route.param_convertors)
     ]
     assert len(templates) >= 6
