@@ -21,6 +21,7 @@ import httpx
 import pytest
 from sqlalchemy import func, select, text
 from sqlalchemy.exc import DBAPIError
+from starlette.routing import Route
 from starlette.testclient import TestClient
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
@@ -28,8 +29,11 @@ from dialens.cli.study._serve import _cautions
 from dialens.studies.store import LoginTries, OperationStore, Store
 from dialens.studies.store._tables import metadata
 from dialens.web import MOST_CONNECTIONS, Site, study_app
-from dialens.web._logging import Seldom
+from dialens.web._desk import Desk, Platform
+from dialens.web._logging import Seldom, WithoutQueries
+from dialens.web._operation_api import operation_routes
 from dialens.web._password import Password
+from dialens.web._person_pages import people_routes
 from dialens.web._serving import PatientProtocol
 from tests.web.conftest import KEY, PASSWORD, Make, Visit, log_in, running, tea
 from tests.web.people import Page, Person
@@ -143,6 +147,25 @@ def test_requests_are_logged_with_a_time_and_without_who_it_was(tmp_path: Path) 
     assert "not the password" not in said
     assert "Traceback" not in said
     assert "without encryption" in said
+
+
+def test_requests_are_logged_without_pseudonyms_and_codes(site: Site) -> None:
+    """They stood in the paths: `GET /api/codes/FCE7E8D98F`."""
+    people = people_routes(Desk(site, Platform()))
+    templates = [
+        f"{prefix}{route.path}"
+        for prefix, router in (("", people), ("/api", operation_routes(site)))
+        for route in router.routes
+        if isinstance(route, Route) and {"participant", "code"} & set(route.param_convertors)
+    ]
+    assert len(templates) >= 6
+    assert "/api/codes/{code}" in templates
+    for template in templates:
+        path = re.sub(r"\{(participant|code)\}", "FCE7E8D98F", template)
+        record = logging.LogRecord("x", 20, "", 0, "", None, None)
+        record.args = ("10.0.0.1:5000", "GET", f"/tea{path}", "1.1", 200)
+        said = WithoutQueries("%(message)s").format(record)
+        assert said == f"GET /tea{re.sub(r'{.*?}', '…', template)} 200"
 
 
 def test_errors_of_the_database_do_not_tell_answers(tmp_path: Path) -> None:
@@ -377,9 +400,16 @@ def test_who_may_only_look_changes_nothing_and_what_is_done_is_logged(
         assert person.client.post(page.action, data=form).url.path == "/researcher"
         return person
 
+    visit(site).begin()
+    (known,) = OperationStore(site.store, "test").participants_frame(site.study.hash)["rater"]
     viewer, owner = enter("Vera", look), enter("Olga", PASSWORD)
     page = viewer.come("/researcher")
     assert "You may look, and change nothing" in page.html
+    for path in ("", "/settings", f"/people/{known}"):
+        # Nothing that would answer 403: one form is left, to log out.
+        sends = re.compile(r'method="post" action="([^"]+)"')
+        assert set(sends.findall(viewer.come(f"/researcher{path}").html)) == {"/researcher/logout"}
+        assert len(set(sends.findall(owner.come(f"/researcher{path}").html))) > 1
     steer = {"cell": site.study.cells[0].name, "state": "paused"}
     for path in ("/researcher/cells", "/researcher/settings"):
         sent = viewer.client.post(path, data=steer | {"ticket": page.hidden["ticket"]})

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import json
+import logging
 from datetime import UTC, datetime, timedelta
+from html import unescape
 from pathlib import Path
 
 import polars as pl
 import pytest
 from starlette.testclient import TestClient
 
+from dialens.studies.design import LinkRecruiter
 from dialens.studies.store import Store
 from dialens.studies.templates import TEMPLATES
-from dialens.web import Site, study_app
+from dialens.studies.texts import LANGUAGES, Texts
+from dialens.web import Site, _entrance, study_app
+from dialens.web._arrival import NotFilledIn, arrival
+from dialens.web._logging import Seldom
 from tests.studies.samples import load_template, template_folder
 from tests.web.conftest import KEY, PASSWORD, Make, Visit, tea
 from tests.web.people import Page, Person
@@ -291,6 +297,47 @@ def test_prolific(make: Make, visit: Visit) -> None:
     link = 'href="https://app.prolific.com/submissions/complete?cc=C0FFEE"'
     assert link in person.client.get("/study").text
     assert site.store.worker(person.session.participant) == "p1"
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_link_whose_placeholders_were_not_filled_in(
+    make: Make,
+    visit: Visit,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+    language: str,
+) -> None:
+    """Everybody was let in as one person called `{{%PROLIFIC_PID%}}`."""
+    # Of this test alone: what was said a minute ago is not said again.
+    monkeypatch.setattr(_entrance, "_SELDOM", Seldom(logging.getLogger("dialens.web")))
+    site = make(tea(recruiter={"kind": "prolific"}, language=language))
+    person = visit(site)
+    for query in (
+        "PROLIFIC_PID={{%PROLIFIC_PID%}}&STUDY_ID=s&SESSION_ID=x",
+        "PROLIFIC_PID=p1&STUDY_ID=s&SESSION_ID=%7B%7B%25SESSION_ID%25%7D%7D",
+    ):
+        answer = person.client.get(f"/?{query}")
+        assert answer.status_code == 403
+        assert Texts.of(language).say("recruit_incomplete") in unescape(answer.text)
+        assert site.cookies.name not in person.client.cookies
+    person.client.get("/?PROLIFIC_PID=[ID]")
+    said = [one.getMessage() for one in caplog.records if "placeholder" in one.getMessage()]
+    assert ["PROLIFIC_PID" in one for one in said] == [True, False]  # each parameter once
+    assert person.client.get("/?PROLIFIC_PID=p1&SESSION_ID=x").status_code == 200
+
+
+@pytest.mark.parametrize("value", ["{{%ID%}}", "{id}", "${ID}", "[ID]", "<id>", "%ID%", "p{{x}}"])
+def test_placeholders_are_no_ids(value: str) -> None:
+    with pytest.raises(NotFilledIn) as error:
+        arrival(LinkRecruiter(), {"participant": value})
+    assert error.value.name == "participant"
+
+
+@pytest.mark.parametrize(
+    "value", ["5f00bb", "anna@example.org", "a[1]", "{3F2504E0-4F89-11D3-9A0C-0305E82C3301}"]
+)
+def test_ids_are_no_placeholders(value: str) -> None:
+    assert arrival(LinkRecruiter(), {"participant": value}).worker == value
 
 
 def test_a_program_says_that_it_is_one_with_the_password_only(site: Site, visit: Visit) -> None:

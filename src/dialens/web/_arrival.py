@@ -10,6 +10,10 @@ from dialens.studies.recruiters import INVITATION, TOKEN, recruiters
 from dialens.studies.texts import Texts
 
 _PREVIEW = "ASSIGNMENT_ID_NOT_AVAILABLE"
+_PLACEHOLDER = re.compile(r".*\{(?![0-9A-Fa-f-]{32,}\}).*\}.*|\[.+\]|<.+>|%\w+%")
+"""What stands in the address where a platform was to put an id: `{{%PROLIFIC_PID%}}`, `[ID]`.
+
+Some panels write ids of 32 digits in braces, which are ids."""
 _IDENTIFIER = re.compile(r"[\x21-\x7e]{1,200}")
 
 
@@ -29,6 +33,18 @@ class NotRecruited(DialensError):
     def said(self, texts: Texts) -> str:
         """What a participant reads; in English if a package brings the recruiter."""
         return texts.say(self.key, **self.values) if self.key in texts.texts else str(self)
+
+
+class NotFilledIn(NotRecruited):
+    """A placeholder of the address was not filled in: everybody would be the same person.
+
+    Attributes:
+        name: Of the parameter.
+    """
+
+    def __init__(self, name: str) -> None:
+        super().__init__(Texts.of("en").say("recruit_incomplete"), "recruit_incomplete")
+        self.name = name
 
 
 class WrongDevice(DialensError):
@@ -116,6 +132,8 @@ def arrival(
         if not _IDENTIFIER.fullmatch(value):
             told = Texts.of("en").say("recruit_invalid", name=name)
             raise NotRecruited(told, "recruit_invalid", name=name)
+        if _PLACEHOLDER.fullmatch(value):
+            raise NotFilledIn(name)
     if recruiter == "mturk" and present.get("assignmentId", _PREVIEW) == _PREVIEW:
         if "assignmentId" in present or "hitId" in present:
             return Arrival(recruiter, preview=True)

@@ -25,7 +25,7 @@ from dialens.studies.recruiters import (
 )
 from dialens.studies.store import Blocked, EntryProof, Session, UnknownSession, no_place
 from dialens.web._access import address_of, bearer_is_researcher
-from dialens.web._arrival import Arrival, arrival, not_recruited
+from dialens.web._arrival import Arrival, NotFilledIn, arrival, not_recruited
 from dialens.web._coming_back import BEGIN, WAVE
 from dialens.web._cookies import Visit
 from dialens.web._forms import onward, wants_json
@@ -109,13 +109,21 @@ class Entrance:
         def signed(token: str) -> Mapping[str, str] | None:
             return signed_ids(token, keys, host=host, now=site.clock())
 
-        return arrival(
-            design.recruiter,
-            request.query_params,
-            invited=lambda link: site.store.secrets.invited(site.study.name, link),
-            links_only=by_invitation(design),
-            signed=signed if keys else None,
-        )
+        try:
+            return arrival(
+                design.recruiter,
+                request.query_params,
+                invited=lambda link: site.store.secrets.invited(site.study.name, link),
+                links_only=by_invitation(design),
+                signed=signed if keys else None,
+            )
+        except NotFilledIn as error:
+            _SELDOM.warn(
+                f"not filled in {error.name}",
+                f"Somebody came with a placeholder instead of {error.name} in the address, and was "
+                "not let in: correct the link on the platform, which has to fill it in.",
+            )
+            raise
 
     def _in(self, request: Request, language: str) -> str:
         """The same address in another language."""

@@ -9,7 +9,7 @@ from fastapi.responses import JSONResponse
 
 from dialens.base import DialensError
 from dialens.studies.store import DatabaseFileGone, Store, StoreUnavailable
-from dialens.web._logging import Seldom
+from dialens.web._logging import Seldom, without_people
 
 _LOG = logging.getLogger(__name__)
 _SELDOM = Seldom(_LOG)
@@ -46,6 +46,7 @@ def add_health(app: FastAPI, stores: Iterable[Store], said: Mapping[str, str]) -
 
 def log_unavailable(address: str, error: DialensError) -> None:
     """Write the cause into the server's log; strangers are not told it."""
+    address = without_people(address)
     # Of a file that is gone every address tells the same.
     kind = str(error) if isinstance(error, DatabaseFileGone) else f"{address} {error}"
     _SELDOM.warn(kind, f"{address} was answered with 503: {error}")

@@ -1,6 +1,7 @@
 """What a server writes into its log: lines with a time, and nothing that tells who took part."""
 
 import logging
+import re
 import threading
 import time
 from typing import Any
@@ -11,6 +12,9 @@ _A_MINUTE = 60.0
 _MOST_KINDS = 1_000
 _LINE = "%(asctime)s %(levelname)s %(message)s"
 _BREAKS = {ord(char): ascii(char)[1:-1] for char in "\n\u2028\u2029"}
+_PERSON = re.compile(
+    r"(/api/(?:codes|participants)/+|/researcher/people/+).+?(/(?:replay|excluded|paid))?$"
+)
 _TIME = "%Y-%m-%d %H:%M:%S%z"
 
 
@@ -34,10 +38,23 @@ class OneLine(logging.Formatter):
         return without_secrets(super().format(record))
 
 
+def without_people(path: str) -> str:
+    """The path of a request, without the pseudonyms and completion codes that some hold.
+
+    Examples:
+        >>> without_people("/api/codes/FCE7E8D98F")
+        '/api/codes/…'
+        >>> without_people("/tea/researcher/people/quick-otter/replay")
+        '/tea/researcher/people/…/replay'
+    """
+    return _PERSON.sub(r"\1…\2", path)
+
+
 class WithoutQueries(OneLine):
     """A line a request, without the address it came from and without its query.
 
-    Recruiters put ids of people into the query: `/?PROLIFIC_PID=…`.
+    Recruiters put ids of people into the query: `/?PROLIFIC_PID=…`. Nor does it hold pseudonyms
+    and completion codes of the path.
 
     Examples:
         >>> record = logging.LogRecord("x", 20, "", 0, "", None, None)
@@ -50,7 +67,8 @@ class WithoutQueries(OneLine):
         """One line."""
         _, method, address, _, status = record.args  # type: ignore[misc]
         told = logging.makeLogRecord(record.__dict__)
-        told.msg, told.args = f"{method} {str(address).partition('?')[0]} {status}", None
+        path = without_people(str(address).partition("?")[0])
+        told.msg, told.args = f"{method} {path} {status}", None
         return super().format(told)
 
 

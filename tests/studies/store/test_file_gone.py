@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from pathlib import Path
 
@@ -25,7 +24,7 @@ def move(path: Path, target: Path) -> None:
     """As `mv study.db* elsewhere` does it."""
     for log in LOGS:
         if Path(f"{path}{log}").exists():
-            os.rename(f"{path}{log}", f"{target}{log}")
+            Path(f"{path}{log}").rename(f"{target}{log}")
 
 
 def test_answers_into_a_deleted_file_are_not_acknowledged(path: Path) -> None:
@@ -71,7 +70,7 @@ def test_another_file_in_its_place_needs_a_restart(path: Path, tmp_path: Path) -
         store.database.scrub()
         before = shutil.copy(path, tmp_path / "backup.db")
         move(path, away)
-        os.rename(before, path)
+        Path(before).rename(path)
         for _ in range(2):
             with pytest.raises(DatabaseFileGone, match="Restart the server"):
                 store.submit(person.token, given(0), now=NOON)

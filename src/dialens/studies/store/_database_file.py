@@ -4,7 +4,6 @@ A file that is deleted, moved or replaced stays open: SQLite goes on writing int
 find again, and reports no error.
 """
 
-import os
 import sqlite3
 from pathlib import Path
 
@@ -82,7 +81,7 @@ class DatabaseFile:
 
     def _found(self) -> tuple[int, int] | None:
         try:
-            found = os.stat(self.path)
+            found = self.path.stat()
         except OSError:  # also a folder that is gone, or that may not be entered any more
             return None
         return found.st_dev, found.st_ino
