@@ -11,7 +11,6 @@ turns. Nothing here asserts anything.
 """
 
 import argparse
-import resource
 import sqlite3
 import statistics
 import tempfile
@@ -117,6 +116,12 @@ def write_turns(corpus: Corpus, path: Path, names: list[str], rng: np.random.Gen
                 )
 
 
+def peak_kilobytes() -> int:
+    """The most memory that this process had; other counters begin with that of the parent."""
+    status = Path("/proc/self/status").read_text("utf-8")
+    return int(status.partition("VmHWM:")[2].split()[0])
+
+
 def serve(folder: Path, cache: Path, pipe: Connection) -> None:
     """The server, in its own process; says when it is ready, and at the end what memory it took."""
     import threading
@@ -134,9 +139,9 @@ def serve(folder: Path, cache: Path, pipe: Connection) -> None:
     while not server.started:
         time.sleep(0.01)
     port = server.servers[0].sockets[0].getsockname()[1]
-    pipe.send((opened, port, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss))
+    pipe.send((opened, port, peak_kilobytes()))
     pipe.recv()
-    pipe.send(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+    pipe.send(peak_kilobytes())
 
 
 def timed(ask: Callable[[], object]) -> float:

@@ -25,7 +25,7 @@ from dialens.workbench._text_search import TextWriter
 TURNS, DIALOGS, AGENTS = "turns.parquet", "dialogs.parquet", "agents.parquet"
 RATED, TEXTS, ABOUT = "ratings.parquet", "texts.sqlite", "index.json"
 _ROW_GROUP = 65_536
-_CHUNK = 500_000
+_CHUNK = 200_000
 _LONGEST = 1_000_000
 _TURN = pl.Schema(
     {

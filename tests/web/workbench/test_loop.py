@@ -88,11 +88,13 @@ def test_a_finding_becomes_a_study_and_its_ratings_stand_beside_the_turns(
         assert "sort=-engagement" in page.url
 
         # Three turns are flagged with keys alone.
-        page.wait_for_function("document.querySelector('[data-palette]')")
-        for _ in range(3):
+        page.wait_for_load_state()
+        for number in range(1, 4):
             page.keyboard.press("j")
-            with page.expect_response("**/api/flag"):
-                page.keyboard.press("1")
+            page.keyboard.press("1")
+            page.wait_for_function(
+                "n => document.querySelectorAll('[data-row] .flag.own').length === n", arg=number
+            )
         flagged = marked(page)
         assert len(flagged) == 3
 
