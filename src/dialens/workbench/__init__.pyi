@@ -11,7 +11,7 @@ from ._beside_ratings import (
     rated_units,
     said_columns,
 )
-from ._catalogue import KINDS, Catalogue, Item, Source
+from ._catalogue import KINDS, Catalogue, Item, Source, Unread
 from ._coding import CodeCount, code_counts, coded_ratings
 from ._columns import Column
 from ._comparisons import (
@@ -161,6 +161,7 @@ __all__ = [
     "StudyWish",
     "TablePage",
     "Unit",
+    "Unread",
     "View",
     "Workbench",
     "along",

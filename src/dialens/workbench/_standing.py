@@ -13,7 +13,7 @@ from pathlib import Path
 
 from dialens.base import sha256_file
 from dialens.workbench._catalogue import CURRENT, DAMAGED, STALE, UNKNOWN, Source
-from dialens.workbench._command_lines import command_line, shown_path
+from dialens.workbench._command_lines import command_line, reading_words, shown_path
 from dialens.workbench._drafts import SELF, Draft, Input, moment
 
 _HIGHEST = 8
@@ -128,7 +128,8 @@ def remake(draft: Draft, links: Sequence[Link]) -> str | None:
     if draft.kind == "comparison":
         return shlex.join(["dialens", "compare", *inputs])
     if draft.kind == "corpus" and len(inputs) == 1:
-        return shlex.join(["dialens", "convert", *inputs, shown_path(draft.path)])
+        words = ["dialens", "convert", *inputs, shown_path(draft.path)]
+        return shlex.join([*words, *reading_words(draft.options, draft.asked)])
     return None
 
 
