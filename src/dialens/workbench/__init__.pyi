@@ -14,6 +14,7 @@ from ._beside_ratings import (
 from ._catalogue import KINDS, Catalogue, Item, Source, Unread
 from ._coding import CodeCount, code_counts, coded_ratings
 from ._columns import Column
+from ._command_lines import shown_path
 from ._comparisons import (
     Comparison,
     compare_command,
@@ -207,6 +208,7 @@ __all__ = [
     "scales",
     "scores_of",
     "sentence",
+    "shown_path",
     "sides",
     "source_of_run",
     "spread_of",

@@ -14,6 +14,9 @@ from dialens.corpus import ReadOptions
 SELF = "."
 """Stands for the file itself among the hashes of what was read."""
 
+DRAWN_FROM = "the conversations that were drawn from"
+"""What conversations are to a study whose items were drawn from them."""
+
 _MOST_JSON = 16 * 1_048_576
 _PARQUET, _LEAST_PARQUET = b"PAR1", 12
 
@@ -129,18 +132,21 @@ def options_of(said: object) -> ReadOptions:
         >>> options_of({"roles": {"Ann": "agent"}, "agent": None, "columns": 3}).roles
         {'Ann': 'agent'}
     """
-    if not isinstance(said, Mapping):
-        return ReadOptions()
-    names = {name: said.get(name) for name in ("agent", "system")}
-    tables = {name: said.get(name) for name in ("columns", "roles")}
+    given: Mapping[str, object] = said if isinstance(said, Mapping) else {}
     return ReadOptions(
-        **{name: value for name, value in names.items() if isinstance(value, str)},
-        **{
-            name: {str(key): str(inner) for key, inner in value.items()}
-            for name, value in tables.items()
-            if isinstance(value, Mapping)
-        },
+        system=_text(given.get("system")),
+        agent=_text(given.get("agent")),
+        columns=_texts(given.get("columns")),
+        roles=_texts(given.get("roles")),
     )
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _texts(value: object) -> dict[str, str]:
+    return {str(k): str(v) for k, v in value.items()} if isinstance(value, Mapping) else {}
 
 
 def damage_of(folder: Path, names: Iterable[str]) -> str:

@@ -10,7 +10,7 @@ from dialens.studies import STUDY
 from dialens.workbench._catalogue import KINDS, Catalogue, Item, Unread
 from dialens.workbench._command_lines import shown_path
 from dialens.workbench._corpus_items import LooseFiles, corpus_items, corpus_title
-from dialens.workbench._drafts import Draft
+from dialens.workbench._drafts import DRAWN_FROM, Draft, Input
 from dialens.workbench._run_items import gate_items, run_items
 from dialens.workbench._standing import Link, is_address, remake, resolve, standing
 from dialens.workbench._study_items import study_items
@@ -183,11 +183,7 @@ def _links(draft: Draft, named: Mapping[str, Draft]) -> list[Link]:
     links = []
     for one in draft.inputs:
         if one.by_name:
-            named_so = [
-                (name, other)
-                for name, other in named.items()
-                if other.kind == "study" and other.known_as == one.place
-            ]
+            named_so = [(n, d) for n, d in named.items() if _is_called(n, d, one)]
             links += [Link(one, study.path, study, name) for name, study in named_so[:1]]
             continue
         path = None if is_address(one.place) else resolve(one.place, draft.path)
@@ -199,6 +195,12 @@ def _links(draft: Draft, named: Mapping[str, Draft]) -> list[Link]:
         there = [(n, d) for n, d in named.items() if d.path == wanted and d is not draft]
         links.append(Link(one, path, there[0][1], there[0][0]) if there else Link(one, path))
     return links
+
+
+def _is_called(name: str, draft: Draft, one: Input) -> bool:
+    if one.word == DRAWN_FROM:
+        return draft.kind == "corpus" and one.place in (name, draft.path.name)
+    return draft.kind == "study" and draft.known_as == one.place
 
 
 def _in_order(links: Mapping[str, Sequence[Link]]) -> Iterable[str]:
