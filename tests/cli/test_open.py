@@ -1,5 +1,6 @@
 """`dialens open` as a person starts and stops it."""
 
+import contextlib
 import signal
 import socket
 import subprocess
@@ -18,6 +19,7 @@ def test_the_sentence_and_the_address_are_printed_until_it_is_stopped(tmp_path: 
     folder = tmp_path / "mine"
     folder.mkdir()
     write_chats(folder / "chats.jsonl")
+    (folder / "empty.csv").touch()
     before = print_of(folder)
     command = [sys.executable, "-m", "dialens", "open", str(folder), "--no-browser"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
@@ -25,6 +27,8 @@ def test_the_sentence_and_the_address_are_printed_until_it_is_stopped(tmp_path: 
         assert process.stderr is not None
         sentence = process.stdout.readline().decode().strip()
         assert sentence == "16 conversations of 2 agents. Nothing is stale."
+        unread = process.stdout.readline().decode().strip()
+        assert unread == "1 file found, but not read; the page says why."
         address = process.stdout.readline().decode().strip()
         assert address.startswith("http://127.0.0.1:")
         assert "Ctrl-C" in process.stdout.readline().decode()
@@ -32,8 +36,12 @@ def test_the_sentence_and_the_address_are_printed_until_it_is_stopped(tmp_path: 
         assert httpx.get(address.partition("?")[0]).status_code == 401
         foreign = {"host": "example.org"}
         assert httpx.get(address, headers=foreign).status_code == 421
+        with contextlib.suppress(httpx.HTTPError):
+            assert httpx.get(address, headers={"long": "x" * 200_000}).status_code == 400
         process.send_signal(signal.SIGINT)
         told = process.stderr.read().decode()
+        assert "Invalid HTTP request" not in told
+        assert process.stdout.read().decode() == "Stopped.\n"
         assert "Error" not in told
         assert "Traceback" not in told
         assert process.wait(30) == 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import sqlite3
 from pathlib import Path
 
@@ -269,7 +270,83 @@ def test_other_files_are_not_taken_for_conversations(tmp_path: Path) -> None:
     (folder / "notes.txt").write_text("Some notes.\nNothing else.\n", "utf-8")
     (folder / "empty.jsonl").touch()
     (folder / "numbers.json").write_text("[1, 2]", "utf-8")
-    assert kinds(find(folder)) == {"chats.jsonl": "corpus"}
+    there = find(folder)
+    assert kinds(there) == {"chats.jsonl": "corpus"}
+    unread = {one.name: one for one in there.unread}
+    assert set(unread) == {"table.csv", "notes.txt", "empty.jsonl", "numbers.json"}
+    assert "Columns: a, b." in unread["table.csv"].why
+    assert "--column text=NAME" in (unread["table.csv"].command or "")
+    assert unread["empty.jsonl"].why == "empty.jsonl is empty: there is no conversation in it."
+    assert unread["empty.jsonl"].command is None
+
+
+def write_whatsapp(path: Path) -> None:
+    lines = [("Ann", "hello there"), ("Bob", "hi, how are you"), ("Ann", "fine, thanks")]
+    said = [f"[01/02/2024, 10:0{at}:00] {who}: {text}" for at, (who, text) in enumerate(lines)]
+    path.write_text("\n".join(said) + "\n", "utf-8")
+
+
+def test_a_file_that_needs_options_is_told_with_the_command_that_reads_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_whatsapp(tmp_path / "chat.txt")
+    with pytest.raises(DialensError, match="does not say who the agent is") as refused:
+        find(tmp_path)
+    assert "nothing of dialens" not in str(refused.value)
+    assert "dialens convert chat.txt corpus --role agent=Ann" in str(refused.value)
+    write_chats(tmp_path / "chats.jsonl")
+    (unread,) = find(tmp_path).unread
+    assert unread.command == "dialens convert chat.txt corpus --role agent=Ann"
+    dialens(tmp_path, *unread.command.split()[1:])
+    there = find(tmp_path)
+    assert states(there) == {"chats.jsonl": "current", "corpus": "current"}
+    assert there.unread == ()
+    assert there.get("corpus").sources[0].path == tmp_path / "chat.txt"
+    assert sentence(there) == "17 conversations in 2 corpora. Nothing is stale."
+
+
+def test_the_command_of_a_corpus_holds_the_options_that_it_was_read_with(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_whatsapp(tmp_path / "chat.txt")
+    dialens(tmp_path, "convert", "chat.txt", "corpus", "--role", "agent=Ann", "--system", "my app")
+    with (tmp_path / "chat.txt").open("a", encoding="utf-8") as file:
+        file.write("[01/02/2024, 10:09:00] Bob: good\n")
+    stale = find(tmp_path).get("corpus")
+    assert stale.state == "stale"
+    options = "--system 'my app' --role agent=Ann"
+    assert stale.command == f"dialens convert chat.txt corpus {options}"
+    dialens(tmp_path, *shlex.split(stale.command)[1:])
+    assert find(tmp_path).get("corpus").state == "current"
+
+
+def test_what_was_scored_with_options_is_no_damaged_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_whatsapp(tmp_path / "chat.txt")
+    options = ("--models", "none", "--no-cache", "-m", "length", "--role", "agent=Ann")
+    dialens(tmp_path, "score", "chat.txt", "-o", "out", *options)
+    there = find(tmp_path)
+    assert states(there) == {"chat.txt": "current", "out": "current"}
+    assert there.unread == ()
+    assert there.get("chat.txt").title == "1 conversation of 1 agent, 3 turns"
+    assert "--role agent=Ann" in (there.get("out").command or "")
+
+
+def test_tables_that_are_cut_off_are_damaged(project: Path) -> None:
+    for name in ("out/scores.parquet", "out/dialogs.parquet", "corpus/turns.parquet"):
+        path = project / name
+        path.write_bytes(path.read_bytes()[:-20])
+    (project / "out" / "metrics.json").unlink()
+    there = find(project)
+    assert there.get("out").state == "damaged"
+    why = "metrics.json is missing; scores.parquet and dialogs.parquet are cut off."
+    assert there.get("out").why == why
+    assert there.get("corpus").why == "turns.parquet is cut off."
+    assert there.get("out/comparison").state == "stale"
 
 
 def test_conversations_that_end_in_the_middle_are_damaged(tmp_path: Path) -> None:

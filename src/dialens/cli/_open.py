@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dialens.base import counted
 from dialens.cli._options import extra
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ def open_folder(
     with extra("The pages of a folder", "studies"):
         from dialens.web.workbench import serve_workbench
     serve_workbench(folder, port=port, ready=_ready, open_browser=not no_browser, report=_report)
+    print("Stopped.", flush=True)
 
 
 def _report(what: str) -> None:
@@ -46,4 +48,8 @@ def _report(what: str) -> None:
 def _ready(workbench: "Workbench", address: str) -> None:
     from dialens.workbench import sentence
 
-    print(f"{sentence(workbench.catalogue)}\n{address}\nStop with Ctrl-C.", flush=True)
+    lines = [sentence(workbench.catalogue)]
+    unread = len(workbench.catalogue.unread)
+    if unread:
+        lines.append(f"{counted(unread, 'file')} found, but not read; the page says why.")
+    print(*lines, address, "Stop with Ctrl-C.", sep="\n", flush=True)

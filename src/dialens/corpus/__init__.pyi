@@ -4,7 +4,7 @@ from ._corpus import Corpus, is_corpus_folder, write_corpus, write_rejects
 from ._demo import demo_path
 from ._dialogue import Dialogue, Rating, Reference, Turn, batches, tables
 from ._fetching import local_file, remote_address
-from ._intake import Intake, OnError, RecordError, message
+from ._intake import Intake, OnError, RecordError, UnreadableRecord, message
 from ._marks import FINISH, CutOff, cut_off_turns, is_cut_off, silences
 from ._names import agent_labels
 from ._opening import read, recognised
@@ -44,6 +44,7 @@ __all__ = [
     "Summary",
     "Tables",
     "Turn",
+    "UnreadableRecord",
     "agent_labels",
     "background",
     "backgrounds",

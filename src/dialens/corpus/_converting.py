@@ -1,7 +1,8 @@
 """From one format to another, and the list of formats there are."""
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 from dialens.base import Advance, refuse_inputs_in
 from dialens.corpus._intake import Intake, OnError
@@ -93,7 +94,11 @@ def convert(
         reader = choose(source, format, readers())
         parts = all_parts([(source, reader)], intake, advance)
         written = writer.write(
-            parts, target, source=describe(source, reader), intake=intake, force=force
+            parts,
+            target,
+            source=describe(source, reader) | _as_asked(format, options, intake),
+            intake=intake,
+            force=force,
         )
     left_out = [f"{count:,} {kind}" for kind, count in written.left_out.items() if count]
     return Summary(
@@ -108,6 +113,17 @@ def convert(
         rejected=intake.rejected,
         left_out=left_out,
     )
+
+
+def _as_asked(format: str | None, options: ReadOptions | None, intake: Intake) -> dict[str, Any]:
+    """What the manifest keeps of how the source was to be read, to do the same again."""
+    given = {
+        "format": format,
+        **asdict(options or ReadOptions()),
+        "on_error": str(intake.on_error) if intake.on_error is not OnError.STOP else None,
+    }
+    kept = {name: value for name, value in given.items() if value}
+    return {"options": kept} if kept else {}
 
 
 def formats() -> list[Format]:

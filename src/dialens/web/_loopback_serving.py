@@ -40,7 +40,7 @@ def serve_here(
         ws="none",
         lifespan="off",
         access_log=False,
-        log_level="warning",
+        log_level="error",  # who sends nonsense is told so, not the terminal
         server_header=False,
         timeout_graceful_shutdown=1,
     )

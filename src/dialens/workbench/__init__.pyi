@@ -11,9 +11,10 @@ from ._beside_ratings import (
     rated_units,
     said_columns,
 )
-from ._catalogue import KINDS, Catalogue, Item, Source
+from ._catalogue import KINDS, Catalogue, Item, Source, Unread
 from ._coding import CodeCount, code_counts, coded_ratings
 from ._columns import Column
+from ._command_lines import shown_path
 from ._comparisons import (
     Comparison,
     compare_command,
@@ -161,6 +162,7 @@ __all__ = [
     "StudyWish",
     "TablePage",
     "Unit",
+    "Unread",
     "View",
     "Workbench",
     "along",
@@ -206,6 +208,7 @@ __all__ = [
     "scales",
     "scores_of",
     "sentence",
+    "shown_path",
     "sides",
     "source_of_run",
     "spread_of",

@@ -79,6 +79,23 @@ class Item:
 
 
 @dataclass(frozen=True)
+class Unread:
+    """A file that may be conversations, and that could not be read as it is.
+
+    Attributes:
+        name: Its path below the folder.
+        path: The file, absolute.
+        why: What its reader says first.
+        command: The command that reads it, as far as the reader says what it lacks.
+    """
+
+    name: str
+    path: Path
+    why: str
+    command: str | None = None
+
+
+@dataclass(frozen=True)
 class Catalogue:
     """The items of a folder.
 
@@ -86,11 +103,14 @@ class Catalogue:
         folder: The folder, absolute.
         items: In the order of :data:`KINDS`, and of their names.
         notes: What was left out or could not be read, in words.
+        unread: Files that may be conversations and could not be read; those of a known format
+            first.
     """
 
     folder: Path
     items: tuple[Item, ...]
     notes: tuple[str, ...] = ()
+    unread: tuple[Unread, ...] = ()
 
     def of(self, *kinds: str) -> tuple[Item, ...]:
         """The items of some kinds.

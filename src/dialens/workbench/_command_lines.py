@@ -3,10 +3,12 @@
 import os
 import shlex
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from dialens.base import RunRecord
+from dialens.corpus import ReadOptions
 
 _OPTIONS: Mapping[str, Mapping[str, str]] = {
     "score": {
@@ -71,13 +73,32 @@ def command_line(record: RunRecord, inputs: Sequence[str], output: Path) -> str 
     return shlex.join([*words, "-o", shown_path(output)])
 
 
+def reading_words(options: ReadOptions, further: Mapping[str, str]) -> list[str]:
+    """The options of `dialens convert` for how a source is read.
+
+    Examples:
+        >>> reading_words(ReadOptions(agent="a b", roles={"Ann": "agent"}), {"on_error": "skip"})
+        ['--agent', 'a b', '--role', 'agent=Ann', '--on-error', 'skip']
+    """
+    said = {**asdict(options), **further}
+    names = {**_OPTIONS["score"], "format": "--format", "on_error": "--on-error"}
+    return [
+        word
+        for name, option in names.items()
+        for word in _words(option, name, said.get(name) or None)
+    ]
+
+
 def _words(option: str, name: str, value: Any) -> list[str]:
     if value is None or value is False or value == [] or value == _DEFAULTS.get(name):
         return []
     if value is True:
         return [option]
     if isinstance(value, Mapping):
-        return [word for key, inner in value.items() for word in (option, f"{key}={inner}")]
+        pairs = [(str(key), str(inner)) for key, inner in value.items()]
+        if name == "roles":  # recorded by the speaker, given by the role
+            pairs = [(role, speaker) for speaker, role in pairs]
+        return [word for key, inner in pairs for word in (option, f"{key}={inner}")]
     if isinstance(value, list):
         if name == "own_scores":
             return [word for one in value for word in (option, str(one))]

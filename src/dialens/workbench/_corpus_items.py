@@ -1,22 +1,59 @@
 """Conversations: corpus folders, and files that nothing was made of yet."""
 
-import json
+import re
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from dialens.base import FILES, RUN, DialensError, counted, first_line
-from dialens.corpus import Corpus, is_corpus_folder, read, recognised
-from dialens.workbench._drafts import SELF, Draft, Input, changed_at, read_json, whole
+from dialens.base import RUN, DialensError, counted, first_line
+from dialens.corpus import (
+    Corpus,
+    Intake,
+    OnError,
+    ReadOptions,
+    UnreadableRecord,
+    is_corpus_folder,
+    read,
+    recognised,
+)
+from dialens.workbench._catalogue import Unread
+from dialens.workbench._command_lines import shown_path
+from dialens.workbench._drafts import (
+    SELF,
+    Draft,
+    Input,
+    changed_at,
+    damage_of,
+    options_of,
+    read_json,
+    whole,
+    written_by_us,
+)
 from dialens.workbench._walking import Place
 
 MANIFEST = "manifest.json"
 _UTTERANCES = "utterances.jsonl"
 _ENDINGS = (".jsonl", ".json", ".csv", ".tsv", ".txt", ".parquet", ".eval", ".zip")
 _PACKED = (".gz", ".zst", ".bz2", ".xz")
-_NOT_CONVERSATIONS = (".schema.json", "package.json", "package-lock.json", "requirements.txt")
+_NOT_CONVERSATIONS = (
+    ".schema.json",
+    ".rejects.jsonl",
+    "package.json",
+    "package-lock.json",
+    "tsconfig.json",
+    "requirements.txt",
+    "constraints.txt",
+    "readme.txt",
+    "license.txt",
+    "codebook.json",
+    "drawn.json",
+    "run.json",
+    "manifest.json",
+)
+_ASKED = re.compile(r"""--(?:role|column) \w+=(?:"(?:[^"\\]|\\.)*"|[^\s'"().,]+)|--on-error skip""")
 _MOST_READ = 4 * 1_048_576
 _MOST_LOOKED_AT = 200
 
@@ -37,19 +74,26 @@ def corpus_items(place: Place) -> list[Draft]:
 
 def _corpus(path: Path) -> Draft:
     manifest = read_json(path / MANIFEST) or {}
-    said = manifest.get("counts")
-    counts = _counts(said if isinstance(said, Mapping) else {})
+    numbers = manifest.get("counts")
+    counts = _counts(numbers if isinstance(numbers, Mapping) else {})
     files = manifest.get("files")
-    missing = [name for name in (files or {}) if not (path / str(name)).is_file()]
-    source = manifest.get("source")
+    said = manifest.get("source")
+    source = said if isinstance(said, Mapping) else {}
+    asked = source.get("options")
     return Draft(
         "corpus",
         path,
         corpus_title(counts),
         counts=counts,
         made=changed_at(path / MANIFEST),
-        inputs=_origin(source if isinstance(source, Mapping) else {}),
-        damage=f"{missing[0]} is missing." if missing else "",
+        inputs=_origin(source),
+        damage=damage_of(path, map(str, files if isinstance(files, Mapping) else ())),
+        options=options_of(asked),
+        asked={
+            name: str(asked[name])
+            for name in ("format", "on_error")
+            if isinstance(asked, Mapping) and asked.get(name)
+        },
     )
 
 
@@ -88,7 +132,13 @@ class LooseFiles:
     """Looks whether files are conversations, so many of them and no more."""
 
     def __init__(self, notes: list[str]) -> None:
-        """What was not looked at is added to `notes`."""
+        """What was not looked at is added to `notes`.
+
+        Files that could not be read are kept in `known` where a format was recognised, in `unknown`
+        where none was.
+        """
+        self.known: list[Unread] = []
+        self.unknown: list[Unread] = []
         self._notes = notes
         self._ours: set[Path] = set()
         self._looked_at = 0
@@ -99,7 +149,7 @@ class LooseFiles:
 
         Folders are to come before those below them, whose files the lists of above may name.
         """
-        ours = _written_by_us(place.path)
+        ours = written_by_us(place.path)
         self._ours |= {place.path / name for name in ours or ()}
         if ours is None and place.has(RUN):
             return []
@@ -118,30 +168,54 @@ class LooseFiles:
             return None
         return self.conversations(path)
 
-    def conversations(self, path: Path, *, used: bool = False) -> Draft | None:
-        """A file as conversations, counted where it is small; None if it is something else.
+    def conversations(
+        self, path: Path, *, used: bool = False, options: ReadOptions | None = None
+    ) -> Draft | None:
+        """A file as conversations, counted where it is small; None if it cannot be read so.
 
         Args:
             path: The file.
             used: Whether something was made from it, so that it is known to be conversations.
+            options: How it was read then.
         """
         format = recognised(path)
-        if format is None:
-            return None
         counts: dict[str, int] = {}
         try:
             size = path.stat().st_size
-            if path.is_file() and size <= _MOST_READ and self._read + size <= 8 * _MOST_READ:
-                self._read += size
-                counts = _counted(read(path))
+            small = size <= _MOST_READ and self._read + size <= 8 * _MOST_READ
+            if path.is_file() and (small or format is None):  # what no reader takes is not read
+                self._read += 0 if format is None else size
+                intake = Intake(OnError.STOP)
+                counts = _counted(read(path, options=options, intake=intake))
         except (DialensError, OSError, pl.exceptions.PolarsError, ValueError) as error:
-            if not used and ".jsonl" not in path.suffixes:  # it only looked like conversations
-                return None
-            damage = first_line(error) + "."
-            return Draft("corpus", path, corpus_title({}, format), damage=damage)
+            some = isinstance(error, UnreadableRecord) and ".jsonl" in path.suffixes
+            if used or (some and format is not None):
+                damage = first_line(error) + "."
+                return Draft("corpus", path, corpus_title({}, format or ""), damage=damage)
+            self._unread(path, error, known=format is not None)
+            return None
         return Draft(
-            "corpus", path, corpus_title(counts, format), counts=counts, made=changed_at(path)
+            "corpus", path, corpus_title(counts, format or ""), counts=counts, made=changed_at(path)
         )
+
+    def _unread(self, path: Path, error: Exception, *, known: bool) -> None:
+        said = str(error).replace(str(path), path.name)
+        why = (said.strip().splitlines() or [type(error).__name__])[0].rstrip(".") + "."
+        (self.known if known else self.unknown).append(
+            Unread(path.name, path, why, _command(path, said))
+        )
+
+
+def _command(path: Path, said: str) -> str | None:
+    """The command that reads a file, with the options that its reader asks for."""
+    asked = dict.fromkeys(found.group() for found in _ASKED.finditer(said.partition("(for ")[0]))
+    if not asked:
+        return None
+    target = path.parent / "corpus"
+    if target.exists():
+        target = path.parent / f"{path.name.partition('.')[0]}-corpus"
+    words = ["dialens", "convert", shown_path(path), shown_path(target)]
+    return f"{shlex.join(words)} {' '.join(asked)}".replace("…", "NAME")
 
 
 def _counted(corpus: Corpus) -> dict[str, int]:
@@ -162,12 +236,3 @@ def _may_be(name: str) -> bool:
     for packed in _PACKED:
         plain = plain.removesuffix(packed)
     return plain.endswith(_ENDINGS) and not plain.endswith(_NOT_CONVERSATIONS)
-
-
-def _written_by_us(folder: Path) -> set[str] | None:
-    """Files that dialens wrote into a folder; None where no list is kept."""
-    try:
-        content = json.loads((folder / FILES).read_text("utf-8"))
-        return {str(name) for name in content["files"]}
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        return None

@@ -1,18 +1,24 @@
 """An item as it is recognised, before it is known how it stands to the others."""
 
 import json
-from collections.abc import Mapping
+import os
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from dialens.base import RunRecord
+from dialens.base import FILES, RunRecord, listed
+from dialens.corpus import ReadOptions
 
 SELF = "."
 """Stands for the file itself among the hashes of what was read."""
 
+DRAWN_FROM = "the conversations that were drawn from"
+"""What conversations are to a study whose items were drawn from them."""
+
 _MOST_JSON = 16 * 1_048_576
+_PARQUET, _LEAST_PARQUET = b"PAR1", 12
 
 
 @dataclass(frozen=True)
@@ -51,6 +57,8 @@ class Draft:
         label: Told apart from others at the same path by this.
         known_as: Its name to others, where that is not its path.
         last_change: When something came to it last, where its files do not tell.
+        options: How what it was made from was read.
+        asked: Further options of the command that made it, by their names.
     """
 
     kind: str
@@ -65,6 +73,8 @@ class Draft:
     label: str = ""
     known_as: str = ""
     last_change: datetime | None = None
+    options: ReadOptions = field(default_factory=ReadOptions)
+    asked: Mapping[str, str] = field(default_factory=dict)
 
 
 def changed_at(path: Path) -> datetime | None:
@@ -113,3 +123,67 @@ def whole(value: object) -> int:
 def existing(path: Path) -> Path | None:
     """A file, if it is there."""
     return path if path.is_file() else None
+
+
+def options_of(said: object) -> ReadOptions:
+    """How conversations were read, as records and manifests say it.
+
+    Examples:
+        >>> options_of({"roles": {"Ann": "agent"}, "agent": None, "columns": 3}).roles
+        {'Ann': 'agent'}
+    """
+    given: Mapping[str, object] = said if isinstance(said, Mapping) else {}
+    return ReadOptions(
+        system=_text(given.get("system")),
+        agent=_text(given.get("agent")),
+        columns=_texts(given.get("columns")),
+        roles=_texts(given.get("roles")),
+    )
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _texts(value: object) -> dict[str, str]:
+    return {str(k): str(v) for k, v in value.items()} if isinstance(value, Mapping) else {}
+
+
+def damage_of(folder: Path, names: Iterable[str]) -> str:
+    """Which of some files are missing or, being Parquet, cut off; empty if none is.
+
+    Only the last bytes of a Parquet file are looked at, where its footer ends.
+    """
+    missing, cut = [], []
+    for name in dict.fromkeys(names):
+        path = folder / name
+        if not path.is_file():
+            missing.append(name)
+        elif name.endswith(".parquet") and not _is_whole(path):
+            cut.append(name)
+    parts = [
+        f"{listed(files)} {'is' if len(files) == 1 else 'are'} {what}"
+        for files, what in ((missing, "missing"), (cut, "cut off"))
+        if files
+    ]
+    return f"{'; '.join(parts)}." if parts else ""
+
+
+def _is_whole(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            if file.seek(0, os.SEEK_END) <= _LEAST_PARQUET:
+                return False
+            file.seek(-len(_PARQUET), os.SEEK_END)
+            return file.read() == _PARQUET
+    except OSError:
+        return False
+
+
+def written_by_us(folder: Path) -> set[str] | None:
+    """Files that dialens wrote into a folder; None where no list is kept."""
+    try:
+        content = json.loads((folder / FILES).read_text("utf-8"))
+        return {str(name) for name in content["files"]}
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return None

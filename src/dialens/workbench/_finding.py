@@ -4,16 +4,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from dialens.base import DialensError
+from dialens.base import DialensError, counted
+from dialens.corpus import ReadOptions, recognised
 from dialens.studies import STUDY
-from dialens.workbench._catalogue import KINDS, Catalogue, Item
+from dialens.workbench._catalogue import KINDS, Catalogue, Item, Unread
 from dialens.workbench._command_lines import shown_path
 from dialens.workbench._corpus_items import LooseFiles, corpus_items, corpus_title
-from dialens.workbench._drafts import Draft
+from dialens.workbench._drafts import DRAWN_FROM, Draft, Input
 from dialens.workbench._run_items import gate_items, run_items
 from dialens.workbench._standing import Link, is_address, remake, resolve, standing
 from dialens.workbench._study_items import study_items
 from dialens.workbench._walking import walk
+
+_TOLD = 5
 
 
 def find(folder: Path) -> Catalogue:
@@ -50,15 +53,18 @@ def find(folder: Path) -> Catalogue:
             own += [draft for draft in loose.items(place) if draft.path not in taken]
         drafts += own
     drafts += _outside(drafts, loose)
+    unread = _unread(drafts, loose, folder)
     drafts = _with_counts(_without_study_items(drafts))
     if not drafts:
+        if unread:
+            raise DialensError(_nothing_read(folder, unread))
         raise DialensError(
             f"{folder} holds nothing of dialens: no corpus, scores, comparison, study or judges "
             "(run.json, manifest.json, study.yaml), and no conversations in a known format. "
             f"Begin with `dialens score CHATS -o {shown_path(folder / 'out')}`, or with "
             "`dialens demo`."
         )
-    return Catalogue(folder, _items(drafts, folder), tuple(notes))
+    return Catalogue(folder, _items(drafts, folder), tuple(notes), unread)
 
 
 def _outside(drafts: Sequence[Draft], loose: LooseFiles) -> list[Draft]:
@@ -72,23 +78,55 @@ def _outside(drafts: Sequence[Draft], loose: LooseFiles) -> list[Draft]:
             path = resolve(one.place, draft.path)
             if path is None or path in known or path in found:
                 continue
-            if draft.kind == "corpus" and not path.is_file():
+            if draft.kind == "corpus" and (draft.options != ReadOptions() or not path.is_file()):
+                continue  # a corpus stands for what it was converted from
+            if not path.is_file() and recognised(path) is None:
                 continue
-            seen = loose.conversations(path, used=True)
+            seen = loose.conversations(path, used=True, options=draft.options)
             if seen is not None:
                 found[path] = seen
     return list(found.values())
 
 
+def _unread(drafts: Sequence[Draft], loose: LooseFiles, folder: Path) -> tuple[Unread, ...]:
+    """Files that could not be read, but for those that something was made from or that are ours."""
+    known = {draft.path for draft in drafts}
+    for draft in drafts:
+        places = [one.place for one in draft.inputs if not one.by_name]
+        known |= {found for place in places if (found := resolve(place, draft.path)) is not None}
+    texts = _study_texts(drafts)
+    left = [
+        one
+        for one in (*loose.known, *loose.unknown)
+        if one.path not in known and one.path.name not in texts.get(one.path.parent, "")
+    ]
+    return tuple(replace(one, name=_below(one.path, folder)) for one in left)
+
+
+def _nothing_read(folder: Path, unread: Sequence[Unread]) -> str:
+    lines = [f"{folder} holds no conversations that could be read as they are."]
+    for one in unread[:_TOLD]:
+        said = one.why if one.why.startswith(one.name) else f"{one.name}: {one.why}"
+        lines += [said, *([f"Run: {one.command}"] if one.command else [])]
+    if len(unread) > _TOLD:
+        lines.append(f"And {counted(len(unread) - _TOLD, 'more file')}.")
+    return "\n".join([*lines, "`dialens formats` lists what is read."])
+
+
 def _without_study_items(drafts: Sequence[Draft]) -> list[Draft]:
     """Leave out files beside a study that its file names: its items are no corpus of their own."""
-    studies = [draft.path for draft in drafts if draft.kind == "study" and draft.path.is_dir()]
-    texts = {path: _text(path / STUDY) for path in studies}
+    texts = _study_texts(drafts)
     return [
         draft
         for draft in drafts
         if draft.kind != "corpus" or draft.path.name not in texts.get(draft.path.parent, "")
     ]
+
+
+def _study_texts(drafts: Sequence[Draft]) -> dict[Path, str]:
+    """The study files of folders, as text."""
+    studies = [draft.path for draft in drafts if draft.kind == "study" and draft.path.is_dir()]
+    return {path: _text(path / STUDY) for path in studies}
 
 
 def _text(path: Path) -> str:
@@ -145,11 +183,7 @@ def _links(draft: Draft, named: Mapping[str, Draft]) -> list[Link]:
     links = []
     for one in draft.inputs:
         if one.by_name:
-            named_so = [
-                (name, other)
-                for name, other in named.items()
-                if other.kind == "study" and other.known_as == one.place
-            ]
+            named_so = [(n, d) for n, d in named.items() if _is_called(n, d, one)]
             links += [Link(one, study.path, study, name) for name, study in named_so[:1]]
             continue
         path = None if is_address(one.place) else resolve(one.place, draft.path)
@@ -161,6 +195,12 @@ def _links(draft: Draft, named: Mapping[str, Draft]) -> list[Link]:
         there = [(n, d) for n, d in named.items() if d.path == wanted and d is not draft]
         links.append(Link(one, path, there[0][1], there[0][0]) if there else Link(one, path))
     return links
+
+
+def _is_called(name: str, draft: Draft, one: Input) -> bool:
+    if one.word == DRAWN_FROM:
+        return draft.kind == "corpus" and one.place in (name, draft.path.name)
+    return draft.kind == "study" and draft.known_as == one.place
 
 
 def _in_order(links: Mapping[str, Sequence[Link]]) -> Iterable[str]:
@@ -181,14 +221,16 @@ def _in_order(links: Mapping[str, Sequence[Link]]) -> Iterable[str]:
     return done
 
 
+def _below(path: Path, folder: Path) -> str:
+    """A path from the folder on; of one that lies elsewhere its name."""
+    return path.relative_to(folder).as_posix() if path.is_relative_to(folder) else path.name
+
+
 def _names(drafts: Sequence[Draft], folder: Path) -> list[str]:
     """A name for each item, from its path below the folder."""
     names: list[str] = []
     for draft in drafts:
-        try:
-            below = draft.path.relative_to(folder).as_posix()
-        except ValueError:
-            below = draft.path.name
+        below = _below(draft.path, folder)
         name = folder.name or "folder" if below == "." else below
         if draft.label and draft.path.suffix == ".parquet":
             name = name.removesuffix(".parquet")

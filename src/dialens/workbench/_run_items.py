@@ -10,10 +10,13 @@ from dialens.workbench._drafts import (
     Draft,
     Input,
     changed_at,
+    damage_of,
     existing,
     moment,
+    options_of,
     read_json,
     whole,
+    written_by_us,
 )
 from dialens.workbench._walking import Place
 
@@ -75,8 +78,6 @@ def run_items(place: Place) -> list[Draft]:
     except DialensError as error:
         return [Draft("other", path, "A folder whose record cannot be read", damage=str(error))]
     kind = _KINDS.get(record.command, "other")
-    missing = [name for name in _ESSENTIAL.get(kind, ()) if not place.has(name)]
-    damage = f"{listed(missing)} {'is' if len(missing) == 1 else 'are'} missing." if missing else ""
     pages = [path / name for name in _PAGES if place.has(name)]
     if kind == "scores":
         pages = [page for page in pages if page.name != _COMPARISON_PAGE]
@@ -89,10 +90,21 @@ def run_items(place: Place) -> list[Draft]:
         record=record,
         inputs=_inputs(kind, record),
         report=pages[0] if pages else None,
-        damage=damage,
+        damage=damage_of(path, _needed(kind, place)),
+        options=options_of(record.arguments),
     )
     inside = kind == "scores" and place.has(_COMPARISON)
     return [item, _inside(path)] if inside else [item]
+
+
+def _needed(kind: str, place: Place) -> list[str]:
+    """The files that an item consists of: those without which it is of no use, and its tables."""
+    if kind not in _ESSENTIAL:
+        return []
+    tables = [name for name in place.files if name.endswith(".parquet")]
+    listed_ones = [name for name in written_by_us(place.path) or () if name.endswith(".parquet")]
+    others = sorted({*tables, *listed_ones} - ({_COMPARISON} if kind == "scores" else set()))
+    return [*_ESSENTIAL[kind], *others]
 
 
 def _record(path: Path) -> RunRecord:
@@ -121,6 +133,7 @@ def _inside(folder: Path) -> Draft:
         made=changed_at(folder / _COMPARISON),
         inputs=(Input(str(folder), word="the scores"),),
         report=existing(folder / _COMPARISON_PAGE),
+        damage=damage_of(folder, [_COMPARISON]),
         label="comparison",
     )
 

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from dialens.base import sha256_file
 from dialens.workbench._catalogue import CURRENT, DAMAGED, STALE, UNKNOWN, Source
-from dialens.workbench._command_lines import command_line, shown_path
-from dialens.workbench._drafts import SELF, Draft, Input, moment
+from dialens.workbench._command_lines import command_line, reading_words, shown_path
+from dialens.workbench._drafts import DRAWN_FROM, SELF, Draft, Input, moment
 
 _HIGHEST = 8
 _A_SECOND = timedelta(seconds=1)
@@ -128,7 +128,8 @@ def remake(draft: Draft, links: Sequence[Link]) -> str | None:
     if draft.kind == "comparison":
         return shlex.join(["dialens", "compare", *inputs])
     if draft.kind == "corpus" and len(inputs) == 1:
-        return shlex.join(["dialens", "convert", *inputs, shown_path(draft.path)])
+        words = ["dialens", "convert", *inputs, shown_path(draft.path)]
+        return shlex.join([*words, *reading_words(draft.options, draft.asked)])
     return None
 
 
@@ -154,6 +155,8 @@ def standing(draft: Draft, links: Sequence[Link], states: Mapping[str, str]) -> 
             how = "got answers" if link.draft and link.draft.kind == "study" else "was made anew"
             return STALE, f"{what} {how} after this was made. Make it again."
     for link in links:
+        if link.input.word == DRAWN_FROM:
+            continue  # its items are copies
         state = states.get(link.name) if link.name is not None else None
         if state in (STALE, DAMAGED):
             wrong = f"{link.name}, from which this was made, is {state} itself."

@@ -13,7 +13,8 @@ import polars as pl
 from dialens.base import DialensError, counted, first_line, listed, read_yaml
 from dialens.studies import HUMAN, SIMULATED, STUDY, read_design
 from dialens.studies.judges import ANSWERED, JUDGES, LEDGER
-from dialens.workbench._drafts import Draft, Input, changed_at, existing, read_json
+from dialens.workbench._drafts import DRAWN_FROM, Draft, Input, changed_at, existing, read_json
+from dialens.workbench._drawn import sources_of
 from dialens.workbench._walking import Place
 
 _CODEBOOK, _RATINGS = "codebook.json", "ratings.parquet"
@@ -78,6 +79,10 @@ def _study(place: Place, databases: list[str]) -> Draft:
         f"{title}{'' if title.endswith(('?', '!', '.')) else ':'} {_people_words(people)}",
         counts=_people_counts(people),
         made=changed_at(path),
+        inputs=tuple(
+            Input(source, word=DRAWN_FROM, by_name=True)
+            for source in dict.fromkeys(sources_of(place.path)["source"].drop_nulls())
+        ),
         damage=damage,
         label=STUDY,
         known_as=name,

@@ -1,12 +1,25 @@
 """The first page: what the folder holds, how it hangs together, and what is stale."""
 
+import shlex
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from fastapi import APIRouter, HTTPException
 from fastapi.responses import FileResponse, Response
 
-from dialens.web.workbench._desk import Desk
-from dialens.workbench import KIND_WORDS, Catalogue, Item, sentence
+from dialens.base import counted
+from dialens.web.workbench._desk import Desk, address
+from dialens.workbench import (
+    KIND_WORDS,
+    Catalogue,
+    Item,
+    compare_command,
+    not_compared,
+    sentence,
+    shown_path,
+)
+
+_MOST_UNREAD = 20
 
 _REPORT_HEADERS = {
     "content-security-policy": "sandbox allow-scripts allow-downloads allow-popups; "
@@ -29,6 +42,8 @@ class Node:
         children: Made from it, each shown once.
         also: Names of the further items that it was made from.
         elsewhere: Whether it lies outside of the folder.
+        page: Words and address of the page that shows it, if one does.
+        files: Files that it was made from and that are no items.
     """
 
     item: Item
@@ -37,6 +52,8 @@ class Node:
     children: tuple["Node", ...]
     also: tuple[str, ...]
     elsewhere: bool
+    page: tuple[str, str] | None = None
+    files: tuple[str, ...] = ()
 
 
 def routes(desk: Desk) -> APIRouter:
@@ -51,9 +68,14 @@ def routes(desk: Desk) -> APIRouter:
             "overview",
             here="/",
             sentence=sentence(catalogue),
-            nodes=forest(catalogue),
+            nodes=forest(catalogue, _sources_read(desk)),
             stale=[item for item in catalogue.items if item.state != "current"],
             catalogue=catalogue,
+            unread=catalogue.unread[:_MOST_UNREAD],
+            more_unread=max(0, len(catalogue.unread) - _MOST_UNREAD),
+            notes=(*catalogue.notes, *desk.workbench.index.notes),
+            trouble=desk.workbench.trouble,
+            step=next_step(catalogue, flags=desk.workbench.notebook.flags().height),
         )
 
     @router.get("/reports/{name:path}")
@@ -68,11 +90,68 @@ def routes(desk: Desk) -> APIRouter:
     return router
 
 
-def forest(catalogue: Catalogue) -> tuple[Node, ...]:
+@dataclass(frozen=True)
+class Step:
+    """What could be done next.
+
+    Attributes:
+        sentence: In words.
+        link: What leads to the page on which it is done.
+        address: Of that page.
+        command: The command that does the same, if there is one.
+    """
+
+    sentence: str
+    link: str
+    address: str
+    command: str | None = None
+
+
+def next_step(catalogue: Catalogue, *, flags: int = 0) -> Step | None:
+    """What to do next with a folder; None where there are no conversations, or all is done.
+
+    Args:
+        catalogue: What the folder holds.
+        flags: How many flags were set.
+    """
+    talks, scores = catalogue.of("corpus"), catalogue.of("scores")
+    if talks and not scores:
+        folder = catalogue.folder / "scores"
+        command = ["dialens", "score", shown_path(talks[-1].path), "-o", shown_path(folder)]
+        return Step("Nothing is scored yet.", "Score it under Runs", "/runs", shlex.join(command))
+    several = [item for item in not_compared(catalogue) if item.counts.get("agents", 0) > 1]
+    if several and not catalogue.of("comparison"):
+        words = "The agents are scored and not compared yet."
+        return Step(words, "Compare them under Runs", "/runs", compare_command(several[0]))
+    if flags and not catalogue.of("study"):
+        words = f"{counted(flags, 'flag')} set: ask people about those turns."
+        return Step(words, "Choose them, and make a study", "/conversations")
+    return None
+
+
+def _sources_read(desk: Desk) -> set[str]:
+    return {
+        str(name) for (name,) in desk.workbench.index.sql("SELECT DISTINCT source FROM dialogs")
+    }
+
+
+def _page(item: Item, read: Collection[str]) -> tuple[str, str] | None:
+    """The page that shows an item, with the words of the link."""
+    if item.kind == "corpus" and item.name in read:
+        return "Read them", address("/conversations", source=item.name)
+    if item.kind == "scores":
+        return "See them by turn", address("/conversations")
+    if item.kind in ("comparison", "study"):
+        return f"See the {item.kind}", address(f"/{item.kind}", name=item.name)
+    return None
+
+
+def forest(catalogue: Catalogue, read: Collection[str] = ()) -> tuple[Node, ...]:
     """The items as trees: what was made from something stands below it.
 
     What was made from several stands below the one that is furthest on: a validation below the
-    scores rather than below their conversations.
+    scores rather than below their conversations. Conversations lead to their page where they are
+    among those that were `read`.
     """
     order = {item.name: number for number, item in enumerate(catalogue.items)}
     parent: dict[str, str] = {}
@@ -91,6 +170,8 @@ def forest(catalogue: Catalogue) -> tuple[Node, ...]:
             tuple(map(node, below)),
             tuple(dict.fromkeys(others)),
             not item.path.is_relative_to(catalogue.folder),
+            _page(item, read),
+            tuple(dict.fromkeys(one.path.name for one in item.sources if one.item is None)),
         )
 
     return tuple(node(item) for item in catalogue.items if item.name not in parent)
