@@ -363,7 +363,7 @@ def _rows(
                 "cells": [
                     (column, _cell(row["values"].get(column.name), column)) for column in shown
                 ],
-                "marks": marks.get((row["source"], row.get("dialog")), {}).get(
+                "marks": marks.get((row["source"], row.get("dialog", "")), {}).get(
                     row.get("turn", WHOLE), Marks()
                 ),
             }
