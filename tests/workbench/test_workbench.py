@@ -187,3 +187,17 @@ def test_an_index_in_use_is_not_deleted(folder: Path, tmp_path: Path) -> None:
     assert len(list(cache.iterdir())) <= 9
     assert len(bench.index.page(View()).rows) == 16
     bench.close()
+
+
+def test_a_corpus_and_what_it_was_converted_from_count_once(tmp_path: Path) -> None:
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    write_chats(folder / "chats.jsonl")
+    dialens(folder, "convert", "chats.jsonl", "corpus")
+    quick = ("--models", "none", "--no-cache", "--metrics", "length")
+    for scored in (None, "chats.jsonl"):
+        if scored is not None:
+            dialens(folder, "score", scored, "-o", "out", *quick)
+        bench = Workbench.open(folder, cache=tmp_path / "cache")
+        assert bench.index.count(View()) == 32
+        bench.close()

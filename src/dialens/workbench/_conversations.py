@@ -12,7 +12,7 @@ from typing import Any
 
 from dialens.base import DialensError, RunRecord, listed
 from dialens.corpus import Corpus, Intake, OnError, ReadOptions, is_corpus_folder, read
-from dialens.workbench._catalogue import Catalogue, Item
+from dialens.workbench._catalogue import CURRENT, Catalogue, Item
 
 
 @dataclass(frozen=True)
@@ -82,12 +82,23 @@ def collections_of(catalogue: Catalogue) -> tuple[Collection, ...]:
     hashes = {found for one in scored.values() for found in one.files}
     folders = [path for path in corpora if path.is_dir()]
     hashes.update(found for path in folders for found in _hashes(_manifest(path).get("source")))
+    read_by_runs = {found for one in scored.values() for found in one.files}
+    converted = {
+        source.path
+        for path in folders
+        for source in corpora[path].sources
+        if corpora[path].state == CURRENT
+    }
     rest = []
     for path, item in sorted(corpora.items()):
         manifest = _manifest(path) if path.is_dir() else {}
         turns = _turns_hash(manifest.get("files"))
         own = {source.sha256 for source in item.sources if source.sha256} or {str(path)}
-        if path in used or f"{turns}|" in scored or (not manifest and own & hashes):
+        origin = _hashes(manifest.get("source"))
+        scored_already = bool(origin) and origin <= read_by_runs
+        if path in used or f"{turns}|" in scored or scored_already:
+            continue
+        if not manifest and (own & hashes or path in converted):
             continue
         key = f"{turns or '+'.join(sorted(own))}|"
         rest.append(Collection(item.name, (path,), ReadOptions(), None, key))
