@@ -71,10 +71,11 @@ class Workbench:
     _looked: float = field(default_factory=time.monotonic)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _refreshing: threading.Lock = field(default_factory=threading.Lock)
+    _finding: threading.Lock = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
         """Make what belongs to one open folder."""
-        self.runs = Runs(self.folder, self.look)
+        self.runs = Runs(self.folder, lambda: self._look_again(0.0))
 
     @classmethod
     def open(cls, folder: Path, *, report: Report | None = None, cache: Path | None = None) -> Self:
@@ -109,11 +110,7 @@ class Workbench:
 
     def look(self) -> None:
         """See what the folder holds now; another index is made in the background if it must be."""
-        if self._refreshing.acquire(blocking=False):
-            try:
-                self._find()
-            finally:
-                self._refreshing.release()
+        self._find()
         self._look_again(0.0)
 
     def _look_again(self, after: float) -> None:
@@ -133,10 +130,11 @@ class Workbench:
             self.trouble = f"{error} What is shown is as it was before."
 
     def _find(self) -> bool:
-        catalogue = find(self.folder)
-        changed = catalogue != self.catalogue
-        self.catalogue = catalogue
-        return changed
+        with self._finding:  # one after the other, so that the last to look is right
+            catalogue = find(self.folder)
+            changed = catalogue != self.catalogue
+            self.catalogue = catalogue
+            return changed
 
     def _reindex(self, report: Report) -> None:
         key, place = _indexed(self.catalogue, self.cache, report)
