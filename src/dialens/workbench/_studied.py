@@ -6,6 +6,7 @@ Databases are looked into, never opened to write: a study that is being answered
 import json
 import sqlite3
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -69,7 +70,7 @@ class Studied:
 
 
 @dataclass
-class _File:
+class _File(ABC):
     """A file with ratings.
 
     Attributes:
@@ -106,9 +107,9 @@ class _File:
         """What of the other files plays a part here."""
         return frozenset()
 
+    @abstractmethod
     def take(self, known: set[str]) -> pl.DataFrame:
         """All ratings of the file, in the columns of `SAID`."""
-        raise NotImplementedError
 
 
 @dataclass

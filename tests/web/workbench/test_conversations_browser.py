@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 
 from dialens.web._serving import PatientProtocol
 from dialens.web.workbench import workbench_app
@@ -32,8 +32,9 @@ def bench(folder: Path, tmp_path: Path) -> Iterator[Workbench]:
     workbench.close()
 
 
-def texts(page: object) -> list[str]:
-    return page.locator(".talks .words").all_inner_texts()  # type: ignore[attr-defined]
+def texts(page: Page) -> list[str]:
+    """What the rows show of their texts."""
+    return page.locator(".talks .words").all_inner_texts()
 
 
 def test_search_sort_filter_brush_and_flag(bench: Workbench, window: Window) -> None:
