@@ -101,6 +101,7 @@ def test_search_sort_filter_brush_and_flag(bench: Workbench, window: Window) -> 
         for width in (390, 1280):
             page.set_viewport_size({"width": width, "height": 844})
             assert page.evaluate("document.documentElement.scrollWidth") <= width
+        page.wait_for_load_state()
     inspect.done()
 
 
@@ -158,4 +159,5 @@ def test_a_run_from_the_page(bench: Workbench, folder: Path, window: Window) -> 
         form.get_by_label("Into the new folder").fill("../out")
         form.get_by_role("button", name="Score").click()
         page.get_by_text("is not a name for a new folder").wait_for()
+        page.wait_for_load_state()  # the server goes next
     inspect.done()
