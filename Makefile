@@ -70,7 +70,7 @@ test: $(DEV) ## everything that CI checks, quickest first
 check: $(DEV) ## format, lint, types and the import contract
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/mypy
+	$(BIN)/mypy -n $(WORKERS)
 	$(BIN)/lint-imports
 
 format: $(DEV) ## format the code and mend what the linter can mend

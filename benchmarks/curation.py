@@ -99,7 +99,8 @@ def ingest(place: Place) -> None:
 
 def label(place: Place, engine: str, memory: str) -> None:
     """Label as the command does with `--emotion none --toxicity none`."""
-    from dialens.engagement.curation import EngineOptions, Models, read_memory
+    from dialens.base import read_memory
+    from dialens.engagement.curation import EngineOptions, Models
     from dialens.engagement.curation import label as make_labels
 
     how = EngineOptions(engine, read_memory(memory), CORES)  # type: ignore[arg-type]

@@ -5,6 +5,7 @@ A test that takes `chromium` or `shared_data` gets the marker of the same purpos
 
 from __future__ import annotations
 
+import functools
 import os
 import shutil
 from collections.abc import Callable, Iterator
@@ -47,6 +48,29 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker(MARKER_OF_FIXTURE[fixture])
         if item.get_closest_marker("shared") and not SHARED_DATA.is_dir():
             item.add_marker(pytest.mark.skip(reason="there is no ../shared/data here"))
+        if item.get_closest_marker("gpu") and not has_card():
+            item.add_marker(pytest.mark.skip(reason="PyTorch sees no graphics card here"))
+
+
+@functools.cache
+def has_card() -> bool:
+    """Whether tests can run on a graphics card."""
+    from dialens.models import chosen_device
+
+    return chosen_device("auto") == "cuda"
+
+
+@pytest.fixture(params=[pytest.param("card", marks=pytest.mark.gpu), "stand-in"])
+def card(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A graphics card; where there is none, the same test is rehearsed with a stand-in."""
+    if request.param == "stand-in":
+        if has_card():
+            pytest.skip("there is a graphics card here")
+        from tests import stand_in_card
+
+        stand_in_card.install(monkeypatch)
+    kind: str = request.param
+    return kind
 
 
 def component_missing(what: str, remedy: str) -> NoReturn:

@@ -1,8 +1,10 @@
 """Output folders: whole or not at all, and nothing is deleted that dialens has not written."""
 
+import fcntl
 import os
 import stat
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -165,3 +167,22 @@ def test_a_folder_that_holds_no_earlier_run_is_named_without_guessing(tmp_path: 
     with pytest.raises(DialensError, match=r"holds other files \(and no state\.json\)") as error:
         open_state(tmp_path, {"seed": 0})
     assert "training" not in str(error.value).replace(str(tmp_path), "")
+
+
+def test_what_a_killed_run_left_goes_with_the_next_one(tmp_path: Path) -> None:
+    target = tmp_path / "out"
+    ages = {"a" * 16: 3600, "b" * 16: 3600, "c" * 16: -60}  # the last is being made
+    for name, age in ages.items():
+        left = tmp_path / f".out.{name}.partial"
+        left.mkdir()
+        (left / "spool").write_text("much")
+        os.utime(left, (time.time() - age, time.time() - age))
+    holding = os.open(tmp_path / f".out.{'b' * 16}.partial", os.O_RDONLY)  # a run that goes on
+    fcntl.flock(holding, fcntl.LOCK_EX)
+    try:
+        with atomic_folder(target) as scratch:
+            (scratch / "scores.csv").write_text("1")
+    finally:
+        os.close(holding)
+    there = sorted(one.name for one in tmp_path.iterdir())
+    assert there == [f".out.{'b' * 16}.partial", f".out.{'c' * 16}.partial", "out"]

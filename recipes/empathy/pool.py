@@ -18,7 +18,8 @@ from pathlib import Path
 import numpy as np
 
 from dialens.models import shipped_folder
-from dialens.models._empathy import PHRASES_FILE, Phrases, sentences
+from dialens.models._empathy import PHRASES_FILE, sentences
+from dialens.models._phrases import Phrases
 from recipes.encoder.emotion import read_goemotions
 
 WARMEST, RANDOM, LOOKED_AT = 30_000, 40_000, 600_000

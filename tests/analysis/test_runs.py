@@ -122,6 +122,23 @@ def test_a_baseline_is_a_run_or_an_agent() -> None:
         compare(runs, baseline="v9")
 
 
+@pytest.mark.parametrize(("arithmetic", "may_be"), [("fp16x2", True), ("int8", False)])
+def test_scores_of_a_gpu_may_be_held_against_those_in_floats(arithmetic: str, may_be: bool) -> None:
+    def scored_in(scores, name: str):
+        metrics = (replace(one, signature=f"number|v1|model:m/{name}") for one in scores.metrics)
+        return replace(scores, metrics=tuple(metrics))
+
+    runs = {
+        "v1": scored_in(run(BEFORE, by=(number,)), "fp32"),
+        "v2": scored_in(run(AFTER, by=(number,)), arithmetic),
+    }
+    if may_be:
+        assert compare(runs)["difference"].item() == pytest.approx(np.mean(APART))
+    else:
+        with pytest.raises(DialensError, match=r"different arithmetic \(v1: fp32; v2: int8\)"):
+            compare(runs)
+
+
 def test_a_metric_scored_in_another_way_has_a_reason_and_no_values() -> None:
     first, second = run(BEFORE, by=(number, twice)), run(AFTER, by=(number, twice))
     changed = tuple(

@@ -192,7 +192,7 @@ def test_profile_by_hand() -> None:
     assert (b["mean"], b["low"], b["high"]) == pytest.approx((8, 8 - half, 8 + half))
     assert (c["stability"], c["sd_within"], c["low"]) == (None, None, None)
     assert (c["mean"], c["reason"]) == (5.0, "one dialogue only")
-    assert found.dialogs["words"].to_list() == [1.0] * 6
+    assert found.dialogs.collect()["words"].to_list() == [1.0] * 6
 
 
 def test_a_single_agent_has_no_stability_and_says_why() -> None:

@@ -57,8 +57,8 @@ def test_finish_writes_the_whole_record(tmp_path: Path) -> None:
     written = json.loads((tmp_path / "run.json").read_text())
     assert written["arguments"] == {"corpus": "talks.jsonl", "levels": ["turn", "agent"]}
     assert (written["started"], written["ended"]) == (
-        "2030-01-01T09:00:00+00:00",
-        "2030-01-01T10:00:00+00:00",
+        "2030-01-01T09:00:00.000+00:00",
+        "2030-01-01T10:00:00.000+00:00",
     )
     assert written["counts"] == {
         "turns": 24,

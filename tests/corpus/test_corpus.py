@@ -1,5 +1,6 @@
 """The tables, the corpus made of them, and batches that cut no dialogue in two."""
 
+from itertools import accumulate
 from pathlib import Path
 
 import polars as pl
@@ -15,11 +16,13 @@ from dialens.corpus import (
     Dialogue,
     Rating,
     RecordError,
+    Tables,
     Turn,
     read,
+    write_corpus,
 )
 from dialens.corpus import _dialogue as dialogue
-from dialens.corpus._tables import whole_dialogs
+from dialens.corpus._tables import batch_ends, dialog_starts, whole_dialogs
 
 
 @given(st.lists(st.integers(1, 6), min_size=1, max_size=12), st.integers(1, 8), st.integers(1, 8))
@@ -33,6 +36,8 @@ def test_batches_are_whole_and_do_not_depend_on_the_chunks(
         part["dialog"].to_list() for part in whole_dialogs([frame], rows=rows)
     ]
     assert pl.concat(parts).equals(frame)
+    ends = batch_ends(dialog_starts(frame["dialog"]), frame.height, rows=rows)
+    assert list(accumulate(part.height for part in parts)) == [*ends, frame.height]
     seen: set[str] = set()
     for part in parts:
         ids = set(part["dialog"])
@@ -96,3 +101,15 @@ def test_long_turns_make_small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dialogue, "_BATCH_CHARACTERS", 100)
     talks = [Dialogue("s", "b", f"d{i}", [Turn("B", "agent", "x" * 60)]) for i in range(5)]
     assert [part.turns.height for part in dialogue.batches(talks)] == [2, 2, 1]
+
+
+def test_dialogues_and_agents_are_counted_as_they_are_written(tmp_path: Path) -> None:
+    talks = [
+        Dialogue(f"s{n % 2}", f"b{n % 3}", f"d{n}", [Turn("B", "agent", "x")] * (1 + n % 4))
+        for n in range(23)
+    ]
+    whole = Corpus.of(talks).turns.collect()
+    parts = [Tables.of(part) for part in whole_dialogs([whole], rows=5)]
+    corpus = write_corpus([Tables.of(), *parts], tmp_path / "corpus", source={})
+    counts = {"systems": 2, "agents": 6, "dialogs": 23, "turns": whole.height}
+    assert counts.items() <= corpus.manifest["counts"].items()

@@ -89,6 +89,7 @@ def test_what_cannot_be_read_from_afar_is_said_in_a_sentence() -> None:
         read("s3://bucket/logs")
     assert remote_address(Path("hf://datasets/a/b.parquet")) == "hf://datasets/a/b.parquet"
     assert remote_address("C:/chats.csv") is None
+    assert remote_address("s3a://logs/chats.csv") == "s3://logs/chats.csv"
 
 
 def test_a_named_pipe(tmp_path: Path) -> None:

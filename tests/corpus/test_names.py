@@ -82,7 +82,10 @@ def test_files_of_many_conversations_stay_systems(tmp_path: Path) -> None:
         ("v2", "v2", "v2/case-1"),
         ("v2", "v2", "v2/case-2"),
     ]
-    assert intake.notes == []
+    assert intake.notes == [
+        "3 conversations had an id that an earlier file uses; they are named after their file: "
+        "v2/case-0."
+    ]
 
 
 def test_one_long_file_makes_all_files_systems(tmp_path: Path) -> None:

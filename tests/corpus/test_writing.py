@@ -68,7 +68,7 @@ def parts_of(corpus: Corpus) -> list[Tables]:
 
 def write(corpus: Corpus, target: Path, to: str, *, force: bool = False) -> Any:
     parts = parts_of(corpus)
-    return writer_for(target, to).write(parts, target, source={}, intake=Intake(), force=force)
+    return writer_for(target, to).write(parts, target, source=dict, intake=Intake(), force=force)
 
 
 def assert_same(one: Corpus, other: Corpus) -> None:
@@ -178,14 +178,14 @@ def test_an_interrupted_run_leaves_nothing(
         raise failure("now")
 
     with pytest.raises(failure):
-        writer.write(parts(), tmp_path / "out", source={}, intake=Intake(), force=False)
+        writer.write(parts(), tmp_path / "out", source=dict, intake=Intake(), force=False)
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("writer", WRITERS, ids=lambda writer: writer.name)
 def test_an_interrupted_run_leaves_what_was_there(writer: Any, tmp_path: Path) -> None:
     target = tmp_path / "out"
-    arguments: dict[str, Any] = {"source": {}, "intake": Intake(), "force": True}
+    arguments: dict[str, Any] = {"source": dict, "intake": Intake(), "force": True}
     writer.write(parts_of(Corpus.of([RICH])), target, **arguments)
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
 

@@ -17,7 +17,8 @@ print(os.environ["{NAME}"])
 """
 WORKER = f"""
 import os, subprocess
-from dialens.engagement.curation._ingest_pool import worker_environment
+import polars
+from dialens.base import worker_environment
 before = os.environ["{NAME}"]
 with worker_environment(1):
     print(subprocess.check_output(["printenv", "{NAME}"], text=True))

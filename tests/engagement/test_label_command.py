@@ -13,11 +13,10 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from dialens.base import DialensError
+from dialens.base import DialensError, check_java
 from dialens.cli._app import app
 from dialens.engagement.curation import EngineOptions, LabelOptions, Models, label, read_subreddits
 from dialens.engagement.curation._shard_scoring import ModelScorer, ShardPlan, cut, score_shards
-from dialens.engagement.curation._spark_engine import check_java
 from tests.engagement.hand_made import (
     COMMENTS,
     SUBMISSIONS,
@@ -170,16 +169,16 @@ def test_fewer_replies_than_asked_for(tmp_path):
 def test_spark_without_java_or_pyspark(work, tmp_path, monkeypatch):
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     with pytest.raises(DialensError, match="needs Java 17 or later; JAVA_HOME is"):
-        check_java()
+        check_java("--engine duckdb")
     monkeypatch.delenv("JAVA_HOME")
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(DialensError, match="no java on the PATH"):
-        check_java()
+        check_java("--engine duckdb")
     old = tmp_path / "java"
     old.write_text("#!/bin/sh\necho 'openjdk version \"11.0.2\"' >&2\n")
     old.chmod(0o755)
     with pytest.raises(DialensError, match="is Java 11"):
-        check_java()
+        check_java("--engine duckdb")
     monkeypatch.setitem(sys.modules, "pyspark.sql", None)
     said = refused(work, "-o", tmp_path / "red", "--engine", "spark", *NEITHER)
     assert "pip install 'dialens[spark]'" in said

@@ -1,11 +1,6 @@
 """The same dumps on DuckDB, on Spark in one process and on a cluster: equal row by row."""
 
 import json
-import os
-import socket
-import subprocess
-import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,7 +10,6 @@ from polars.testing import assert_frame_equal
 
 from dialens.engagement.curation import EngineOptions, LabelOptions, Models, ingest, label
 from dialens.engagement.curation._shard_scoring import LexiconScorer
-from tests.conftest import component_missing
 from tests.engagement.dumps import conversation, write_dump
 from tests.engagement.hand_made import (
     COMMENTS,
@@ -24,6 +18,7 @@ from tests.engagement.hand_made import (
     Written,
     write_work,
 )
+from tests.spark_cluster import need_spark, running_cluster
 
 pytestmark = [
     pytest.mark.slow,
@@ -31,21 +26,11 @@ pytestmark = [
 ]
 
 MEMORY = 600 * 2**20
-WORKERS = 2
-PATIENCE_S = 300  # a busy machine takes minutes to start three Javas
-SPARK_CLASS = Path(sys.executable).with_name("spark-class")
 
 
 @pytest.fixture(scope="module")
 def java():
-    pytest.importorskip("pyspark", reason="the extra spark is not installed")
-    from dialens.base import DialensError
-    from dialens.engagement.curation._spark_engine import check_java
-
-    try:
-        check_java()
-    except DialensError as error:
-        component_missing("Java", str(error))
+    need_spark()
 
 
 @pytest.fixture(scope="module")
@@ -75,61 +60,8 @@ def expected(work):
 
 @pytest.fixture(scope="module")
 def cluster(java, tmp_path_factory) -> Iterator[str]:
-    """A master and two workers, each a process of its own, on loopback."""
-    folder = tmp_path_factory.mktemp("cluster")
-    port = _free_port()
-    url = f"spark://127.0.0.1:{port}"
-    started = []
-    variables = {
-        **os.environ,
-        "SPARK_LOCAL_IP": "127.0.0.1",
-        "SPARK_DAEMON_MEMORY": "256m",
-        "PYSPARK_PYTHON": sys.executable,
-    }
-
-    def start(name: str, kind: str, *arguments: str) -> Path:
-        log = folder / f"{name}.log"
-        started.append(
-            subprocess.Popen(
-                [SPARK_CLASS, f"org.apache.spark.deploy.{kind}", *arguments],
-                env=variables,
-                stdout=log.open("wb"),
-                stderr=subprocess.STDOUT,
-            )
-        )
-        return log
-
-    network = ("--host", "127.0.0.1", "--webui-port", "0")
-    try:
-        log = start("master", "master.Master", *network, "--port", str(port))
-        _wait_for(log, "I have been elected leader", 1)
-        for number in range(WORKERS):
-            start(
-                f"worker{number}",
-                "worker.Worker",
-                *network,
-                *("--cores", "1", "--memory", "700m", "--work-dir", str(folder), url),
-            )
-        _wait_for(log, "Registering worker", WORKERS)
-        yield url
-    finally:
-        for process in started:
-            process.kill()
-            process.wait()
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
-
-
-def _wait_for(log: Path, line: str, times: int) -> None:
-    deadline = time.monotonic() + PATIENCE_S
-    while log.read_text(errors="replace").count(line) < times:
-        assert time.monotonic() < deadline, log.read_text(errors="replace")[-2_000:]
-        time.sleep(0.1)
+    with running_cluster(tmp_path_factory.mktemp("cluster")) as running:
+        yield running.url
 
 
 def assert_same(found: Path, expected: Path) -> None:

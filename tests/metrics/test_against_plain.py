@@ -4,15 +4,15 @@ import pytest
 from hypothesis import given, settings
 
 from dialens.corpus import Corpus, Dialogue
-from dialens.metrics import score
+from dialens.metrics import Scores, score
 from tests.metrics import plain
 from tests.metrics.strategies import corpora
 
 LEXICAL = ["emotion", "style", "surface"]
 
 
-def values(corpus: Corpus, level: str) -> dict[tuple[str | int, ...], dict[str, float | None]]:
-    rows = score(corpus, metrics=LEXICAL).wide(level).iter_rows(named=True)
+def values(scores: Scores, level: str) -> dict[tuple[str | int, ...], dict[str, float | None]]:
+    rows = scores.wide(level).iter_rows(named=True)
     units = ("system", "agent", "dialog", "turn")
     return {tuple(row[u] for u in units if row[u] is not None): row for row in rows}
 
@@ -34,8 +34,8 @@ def check(row: dict[str, float | None], own: list[str], other: list[str]) -> Non
 @settings(max_examples=30, deadline=None)
 @given(corpora())
 def test_every_level(talks: list[Dialogue]) -> None:
-    corpus = Corpus.of(talks)
-    at = {level: values(corpus, level) for level in ("turn", "dialog", "agent", "system")}
+    scores = score(Corpus.of(talks), metrics=LEXICAL)
+    at = {level: values(scores, level) for level in ("turn", "dialog", "agent", "system")}
     for talk in talks:
         for number, turn in enumerate(talk.turns):
             if turn.role == "agent":
@@ -59,7 +59,7 @@ def test_every_level(talks: list[Dialogue]) -> None:
 @settings(max_examples=30, deadline=None)
 @given(corpora())
 def test_emotion_matching_of_dialogues(talks: list[Dialogue]) -> None:
-    got = values(Corpus.of(talks), "dialog")
+    got = values(score(Corpus.of(talks), metrics=LEXICAL), "dialog")
     for talk in talks:
         wanted = plain.matching(plain.said([talk], "agent"), plain.said([talk], "partner"))
         same(got[talk.system, talk.agent, talk.dialog]["emotion_matching"], wanted)

@@ -171,6 +171,18 @@ def test_another_lexicon_or_version_is_not_compared(scores: Scores) -> None:
     assert table.filter(pl.col("metric") == "question")["percentile"].null_count() == 0
 
 
+@pytest.mark.parametrize("arithmetic", ["fp32", "fp16x2"])
+def test_other_arithmetic_is_held_against_people_too(arithmetic: str) -> None:
+    """The table was computed in int8; those with a graphics card, or in floats, have places."""
+    shipped = reference_values()
+    known = shipped.signatures["empathy"]
+    assert "/int8/" in known
+    asked = known.replace("/int8/", f"/{arithmetic}/")
+    assert shipped.why_not("empathy", asked) is None
+    assert shipped.fitting({"empathy": asked}).signatures["empathy"] == known
+    assert shipped.why_not("empathy", asked.replace("empathy|v", "empathy|w")) is not None
+
+
 def test_every_first_metric_has_reference_values() -> None:
     """After adding one: `python -m recipes.reference.score --metrics NAME`, then `build --add`."""
     shipped = reference_values()

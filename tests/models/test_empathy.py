@@ -8,7 +8,8 @@ import pytest
 
 from dialens import DialensError
 from dialens.models import EmpathyScorer, load, shipped_folder, verify
-from dialens.models._empathy import EMPATHY_FORMULA, Phrases, ngrams, sentences
+from dialens.models._empathy import EMPATHY_FORMULA, ngrams, sentences
+from dialens.models._phrases import Phrases
 
 SIZES = ["small", "base"]
 DOCS = (Path(__file__).parents[2] / "docs/models.md").read_text("utf-8").splitlines()
@@ -90,6 +91,9 @@ def test_phrases_are_tf_idf_of_unit_length() -> None:
     # By hand: (1·−1 + 1·0 + 2·4) / √(1 + 1 + 4) + 0.5.
     assert phrases.logits(["I am, I am."])[0] == pytest.approx(7 / 6**0.5 + 0.5)
     assert ngrams([""]) == [[]]
+    # No pair across texts, and none of an unknown word: (1·−1) / 1, then nothing, then (1·0) / 1.
+    assert phrases.logits(["I", "you, not us", "am"]).tolist() == [-0.5, 0.5, 0.5]
+    assert phrases.logits([]).tolist() == []
 
 
 def test_sentences_of_a_long_text_are_limited_and_none_is_blank() -> None:
@@ -120,3 +124,13 @@ def test_a_formula_that_lacks_something_is_refused(tmp_path: Path) -> None:
     object.__setattr__(model.card, "facts", facts)
     with pytest.raises(DialensError, match=r"empathy_formula cannot be read .*phrases"):
         EmpathyScorer(model)
+
+
+def test_the_formula_does_not_depend_on_the_arithmetic() -> None:
+    """Scores of a graphics card are those in floats, and are compared by their signatures."""
+    models = [
+        load("empathy"),
+        load("empathy", precision="fp32"),
+        load("empathy", device="cuda"),
+    ]
+    assert len({EmpathyScorer(model).signature for model in models}) == 1

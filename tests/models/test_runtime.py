@@ -74,6 +74,23 @@ def assert_independent(model: Model | TorchModel, inputs: list, strangers: list)
         np.testing.assert_allclose(other, together, atol=SAME)
 
 
+@pytest.mark.parametrize("name", ["emotion", "engagement-small"])
+def test_who_shares_a_batch_changes_no_bit(name: str) -> None:
+    model = cast(Model, load(name, threads=1))
+    dice = np.random.default_rng(0)
+    said = " ".join(TEXTS[:4]).split()
+    texts = [" ".join(dice.choice(said, size)) for size in dice.integers(0, 30, 40)]
+    inputs: list = list(zip(texts, texts[::-1], strict=True)) if model.task.pair else texts
+    together = model.run(inputs, model.task.output)
+    for size in (1, 3, 11):
+        order = dice.permutation(len(inputs))
+        parts = [order[start : start + size] for start in range(0, len(order), size)]
+        threads = cast(Model, load(name, threads=1 + size % 2))
+        for part in parts:
+            alone = threads.run([inputs[row] for row in part], model.task.output)
+            np.testing.assert_array_equal(alone, together[part])
+
+
 def strangers_of(model: Model | TorchModel) -> list:
     texts = ["word " * n for n in range(1, 60)]
     return [("before", text) for text in texts] if model.task.pair else texts
@@ -290,14 +307,13 @@ def test_long_inputs_lose_what_matters_least(tiny_folder) -> None:
     model.predict(["hi"])
     tokenizer = model._open.tokenizer
     number = {name: tokenizer.token_to_id(name) for name in ("[CLS]", "[SEP]", "ok", "lol", "no")}
-    found = encode_inputs(
-        tokenizer,
-        ["ok " * 20 + "lol", ("lol " + "no " * 20, "ok"), ("no", "ok " * 20 + "lol")],
-        longest=12,
+    texts = encode_inputs(tokenizer, ["ok " * 20 + "lol"], longest=12)
+    pairs = encode_inputs(
+        tokenizer, [("lol " + "no " * 20, "ok"), ("no", "ok " * 20 + "lol")], longest=12
     )
-    assert [len(one) for one in found.ids] == [12, 12, 12]
-    assert found.cut == [True, True, True]
-    single, context, reply = found.ids
+    assert texts.lengths.tolist() + pairs.lengths.tolist() == [12, 12, 12]
+    assert texts.cut.tolist() + pairs.cut.tolist() == [True, True, True]
+    single, context, reply = texts.ids + pairs.ids
     assert single == [number["[CLS]"], *[number["ok"]] * 10, number["[SEP]"]]
     assert number["lol"] not in context, "a context loses its beginning"
     assert context[-2:] == [number["ok"], number["[SEP]"]]

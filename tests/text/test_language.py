@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import polars as pl
 import pytest
 
 from dialens.corpus import demo_path, read
 from dialens.text import ENGLISH, MIXED, OTHER, UNCLEAR, languages
+from dialens.text._language import _looked_at
 from tests.text.other_languages import LANGUAGES
 
 SHORT = ["ok", "lol", "Thanks!", "yep", "brb", "no idea", "haha nice", "gg", "k", "sounds good"]
@@ -70,3 +73,13 @@ def test_an_agent_that_changes_its_language_is_noticed() -> None:
     assert verdict([*english, *LANGUAGES["German"][:6]]) == MIXED
     assert verdict([*english, *["Wir haben Ihre Bestellung heute verschickt, danke."] * 6]) == MIXED
     assert verdict([*english, "Wir haben Ihre Bestellung heute verschickt, danke."]) == ENGLISH
+
+
+def test_of_very_many_turns_every_nth_is_looked_at(tmp_path: Path) -> None:
+    count = 150_001
+    table = pl.DataFrame({"text": [f"turn {n} of very many" for n in range(count)]}).select(
+        *(pl.lit(name).alias(name) for name in ("system", "agent", "role")), "text"
+    )
+    table.write_parquet(tmp_path / "turns.parquet", row_group_size=7_000)
+    looked_at = _looked_at(pl.scan_parquet(tmp_path / "turns.parquet"))
+    assert looked_at.equals(table.gather_every(4))  # at most 50,000

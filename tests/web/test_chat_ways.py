@@ -157,9 +157,9 @@ def test_a_reply_is_held_back_without_a_script_too(make: Make, talker: Visiting)
     site = make(talk("", "echo", pace={"seconds": 0.6}), agents={"bot-1": Scripted(["Yes."])})
     person = talker(site)
     page = person.begin()
-    began = time.monotonic()
+    began = time.time()  # the clock that paces go by, which the system may set meanwhile
     page = person.write(page, "Hello")
-    assert time.monotonic() - began >= 0.5
+    assert time.time() - began >= 0.5
     assert "Yes." in page.html
     told = person.say(page, "Bye")
     assert said(told) == ""  # nothing of it streams

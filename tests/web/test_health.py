@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import logging
+import threading
 from html import unescape
 
 import pytest
-from sqlalchemy import event
+from sqlalchemy import Connection, event
 from starlette.testclient import TestClient
 
 from dialens.studies.texts import Texts
@@ -18,9 +19,10 @@ def test_a_server_that_cannot_write_says_so(
     make: Make, visit: Visit, caplog: pytest.LogCaptureFixture
 ) -> None:
     site = make()
+    writable = _writable(site)
     person = visit(site)
     welcome = person.come("/")
-    _forbid(site)
+    writable.clear()
     answer = person.client.get("/healthz")
     assert (answer.status_code, answer.json()["status"]) == (503, "unwell")
     caplog.clear()
@@ -32,13 +34,14 @@ def test_a_server_that_cannot_write_says_so(
 
 def test_so_does_a_server_of_several_studies(make: Make) -> None:
     site = make()
+    writable = _writable(site)
     served = ServedStudy(site.study, site.store)
     app = studies_app(Index.of([served], password=PASSWORD))
     with TestClient(app, base_url="https://testserver") as client:
         assert client.get("/healthz").json() == {"status": "ok"}
     other = studies_app(Index.of([served], password=PASSWORD))
     with TestClient(other, base_url="https://testserver") as client:
-        _forbid(site)
+        writable.clear()
         assert client.get("/healthz").status_code == 503
 
 
@@ -71,11 +74,17 @@ def test_a_database_that_is_deleted_under_the_server(
     assert person.session.index == 1
 
 
-def _forbid(site: Site) -> None:
-    """Let SQLite refuse every write from now on, as it does on a read-only file system."""
-    event.listen(
-        site.store.database.engine,
-        "begin",
-        lambda connection: connection.exec_driver_sql("PRAGMA query_only=ON"),
-        insert=True,
-    )
+def _writable(site: Site) -> threading.Event:
+    """What SQLite writes as long as it is set, and refuses after, as on a read-only file system.
+
+    To be asked for before a server starts: its threads go through the listeners all the time.
+    """
+    writable = threading.Event()
+    writable.set()
+
+    def look(connection: Connection) -> None:
+        if not writable.is_set():
+            connection.exec_driver_sql("PRAGMA query_only=ON")
+
+    event.listen(site.store.database.engine, "begin", look, insert=True)
+    return writable

@@ -72,7 +72,7 @@ def progress(label: str, *, total: int | None = None, unit: str = "turns") -> It
         last = now
         of = f" of {total:,}" if total else ""
         rate = done / (now - started)
-        left = f", {duration((total - done) / rate)} left" if total and done < total else ""
+        left = f", {duration((total - done) / rate)} left" if total and 0 < done < total else ""
         line = f"{label}: {done:,}{of} {unit}, {pace(rate)}{left}"
         print(line, file=sys.stderr, flush=True)
 

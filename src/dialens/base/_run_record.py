@@ -244,7 +244,8 @@ def _plain(value: Any) -> Any:
 
 
 def _stamp(moment: datetime) -> str:
-    return moment.astimezone(UTC).isoformat(timespec="seconds")
+    """To the millisecond, so that what was made within one second keeps its order."""
+    return moment.astimezone(UTC).isoformat(timespec="milliseconds")
 
 
 def versions(*packages: str) -> dict[str, str]:

@@ -8,8 +8,9 @@ import os
 import re
 import secrets
 import shutil
+import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import polars as pl
@@ -19,6 +20,7 @@ from dialens.base._errors import DialensError, not_written
 _UNFINISHED = "Invalid thrift: transport error"
 """All that Polars says where there is no room for the end of a file."""
 _OS_ERROR = re.compile(r"\(os error (\d+)\)")
+_ABANDONED_AFTER_S = 5.0
 FILES = ".dialens.json"
 """Lists the files of a folder that dialens wrote, itself among them."""
 
@@ -93,11 +95,12 @@ def atomic_folder(
             "Name another place, or add --force to write into it; the files in it are kept."
         )
     make_folder(place.parent)
+    _remove_abandoned(place)
     scratch = _scratch(place, ".partial")
     with _refused(path):
         scratch.mkdir(mode=0o700 if private else 0o777)
     try:
-        with room_on_disk(path):
+        with _in_use(scratch), room_on_disk(path):
             yield scratch
             list_files(scratch)
             if private:
@@ -105,9 +108,43 @@ def atomic_folder(
                     file.chmod(0o600)
             _keep_foreign(place, scratch)
             _swap(scratch, place)
+        _remove_abandoned(place)  # what was too young for it at the start
     except BaseException:
         shutil.rmtree(scratch, ignore_errors=True)
         raise
+
+
+@contextmanager
+def _in_use(folder: Path) -> Iterator[bool]:
+    """Hold the lock of a folder for as long as the block takes; gives whether that was possible.
+
+    It is not where another process holds it, and on file systems that lock no folders.
+    """
+    if os.name != "posix":
+        yield False
+        return
+    lock = os.open(folder, os.O_RDONLY)
+    try:
+        taken = True
+        try:
+            take_lock(lock, f"{folder} is in use.")
+        except DialensError:
+            taken = False
+        yield taken
+    finally:
+        os.close(lock)
+
+
+def _remove_abandoned(place: Path) -> None:
+    """Delete what runs into the same folder left that were killed; a living one holds its lock."""
+    named = re.compile(rf"\.{re.escape(place.name)}\.[0-9a-f]{{16}}\.partial")
+    with suppress(OSError):  # whatever cannot be looked at stays
+        for folder in [one for one in place.parent.iterdir() if named.fullmatch(one.name)]:
+            if time.time() - folder.stat().st_mtime < _ABANDONED_AFTER_S:
+                continue  # perhaps it is only now being made
+            with _in_use(folder) as taken:
+                if taken:
+                    shutil.rmtree(folder, ignore_errors=True)
 
 
 def make_folder(path: Path) -> None:

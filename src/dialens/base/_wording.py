@@ -151,3 +151,13 @@ def duration(seconds: float) -> str:
     if seconds < 90:
         return f"{seconds:.0f} s" if seconds >= 10 else f"{seconds:.1f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def as_text(name: str) -> str:
+    r"""A name of a file as text that can be printed and written, also where its bytes are no UTF-8.
+
+    Examples:
+        >>> print(as_text("caf\udce9.jsonl"), as_text("café.jsonl"))
+        caf\udce9.jsonl café.jsonl
+    """
+    return name.encode("utf-8", "backslashreplace").decode()

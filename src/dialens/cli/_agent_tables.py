@@ -22,13 +22,18 @@ Agent = tuple[str, str]
 """A system and a name."""
 
 
-def print_agents(scores: Scores, asked: Sequence[str] = ()) -> int:
+def print_agents(scores: Scores, asked: Sequence[str], places: pl.DataFrame) -> int:
     """Print tables of agents and metrics: those asked for, else headline ones.
+
+    Args:
+        scores: What was scored.
+        asked: Names of metrics.
+        places: Where the agents stand, as `Scores.reference` gives it.
 
     Returns:
         How many agents there are.
     """
-    values = scores.table.filter(pl.col("level") == "agent").collect()
+    values = scores.table.filter(pl.col("level") == "agent").collect(engine="streaming")
     if not values.height:
         return 0
     if not (values["n"] + values["n_missing"]).sum():
@@ -42,7 +47,7 @@ def print_agents(scores: Scores, asked: Sequence[str] = ()) -> int:
     headline = headline_metrics({name: scores.cards[name] for name in sorted(present)})
     wide = scores.wide("agent")
     if wide.height == 1 and not asked:
-        print_one_agent(console, scores, headline)
+        print_one_agent(console, scores, headline, places)
         return 1
     agents: list[Agent] = wide.select("system", "agent").rows()
     labels = dict(zip(agents, agent_labels(agents), strict=True))
@@ -58,16 +63,16 @@ def print_agents(scores: Scores, asked: Sequence[str] = ()) -> int:
         print(line)
     if wide.height > _MOST_AGENTS:
         print(f"… and {wide.height - _MOST_AGENTS:,} more agents")
-    _print_places(console, scores, labels, headline)
+    _print_places(console, places, labels, headline)
     return wide.height
 
 
 def _print_places(
-    console: Console, scores: Scores, labels: Mapping[Agent, str], names: Sequence[str]
+    console: Console, places: pl.DataFrame, labels: Mapping[Agent, str], names: Sequence[str]
 ) -> None:
     """The share of people that each agent scores higher than, as far as there is room."""
-    table = scores.reference([PEOPLE]).drop_nulls("percentile")
-    known = table.filter(pl.col("metric").is_in(names))
+    among_people = (pl.col("group") == PEOPLE) & pl.col("percentile").is_not_null()
+    known = places.filter(among_people & pl.col("metric").is_in(names))
     if not known.height:
         return
     cells = {

@@ -19,6 +19,7 @@ from dialens.base import (
     for_spreadsheet,
     list_files,
     listed,
+    progress,
 )
 from dialens.cli._compare_users import UserOptions, compare_users
 from dialens.cli._completion import among
@@ -138,6 +139,7 @@ def compare(
         "columns": dict(scoring.reading.columns),
         "roles": dict(scoring.reading.roles),
         "whole_turns": scoring.whole_turns,
+        "memory": scoring.memory_bytes,
     }
     recorder = Recorder("compare", arguments, seed=scoring.seed).read_from(*runs)
     with recorder.step("open"):
@@ -146,7 +148,7 @@ def compare(
     (name, first), *_ = opened.items()
     if joined is None:
         _refuse_one(first, runs[0], level)
-    with recorder.step("compare"):
+    with recorder.step("compare"), progress("Comparing", unit="parts"):
         table = compare_scores(
             opened if joined else first,
             level=level,
@@ -154,6 +156,7 @@ def compare(
             metrics=chosen,
             resamples=resamples,
             seed=scoring.seed,
+            memory=scoring.memory_bytes,
         )
     cards = joined.cards if joined else first.cards
     title = f"Comparison: {listed(list(opened))}" if joined else f"Comparison: {name}"
@@ -211,7 +214,7 @@ def _write(
 def _refuse_one(scores: Scores, place: Path, level: str) -> None:
     """With one agent there is nothing to compare; say what there is to do."""
     keys = ["system"] if level == "system" else ["system", "agent"]
-    units = scores.states.select(keys).unique().collect()
+    units = scores.agents().select(keys).unique()
     if units.height > 1:
         return
     name = units[keys[-1]][0]

@@ -1,5 +1,7 @@
 """`dialens convert`: from any format to any other."""
 
+import sys
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -18,7 +20,7 @@ from dialens.cli._options import (
     read_options,
     shown,
 )
-from dialens.corpus import Intake, OnError, write_rejects
+from dialens.corpus import Intake, OnError, usual_threads
 from dialens.corpus import convert as convert_corpus
 
 
@@ -39,6 +41,14 @@ def convert(
     column: ColumnNames = None,
     role: RoleNames = None,
     on_error: OnErrorOption = OnError.STOP,
+    threads: Annotated[
+        int | None,
+        typer.Option(
+            "--threads",
+            min=1,
+            help="Files of a folder read at once; one a core by default, if the folder is large.",
+        ),
+    ] = None,
     force: Force = False,
 ) -> None:
     """Convert conversations between formats.
@@ -49,28 +59,30 @@ def convert(
       dialens convert corpus chats.jsonl             to OpenAI messages
       dialens convert fed_data.json out --to convokit
       dialens convert logs/ corpus --on-error skip   leave broken records out, and list them
+
+    The files of a large folder are read side by side. If that is interrupted, the same command
+    reads only the rest.
     """
     intake = Intake(on_error)
-    with progress("Converting") as advance:
-        done = convert_corpus(
-            source,
-            target,
-            format=format,
-            to=to,
-            options=read_options(agent, system, column, role),
-            force=force,
-            intake=intake,
-            advance=advance,
-        )
+    done = convert_corpus(
+        source,
+        target,
+        format=format,
+        to=to,
+        options=read_options(agent, system, column, role),
+        force=force,
+        threads=threads or usual_threads([source]),
+        intake=intake,
+        show=progress,
+        say=partial(print, file=sys.stderr, flush=True),
+    )
     print(
         f"Wrote {counted(done.dialogs, 'dialogue')} with {counted(done.turns, 'turn')} to "
         f"{shown(target)} ({done.to}), read from {shown(source)} as {done.format}."
     )
     for sentence in intake.notes:
         print(sentence)
-    if intake.rejected:
-        rejects = target.with_name(f"{target.name}.rejects.jsonl")
-        write_rejects(intake, rejects)
-        print(f"Left out {intake.left_out}: see {shown(rejects)}.")
+    if done.rejects is not None:
+        print(f"Left out {intake.left_out}: see {shown(done.rejects)}.")
     for line in done.left_out:
         print(f"Not in the output: {line}.")

@@ -99,7 +99,14 @@ def gate(
     places = [run] if baseline is None else [run, baseline]
     wanted = metrics_of(known)
     runs = open_runs(places, scoring, metrics=wanted, quiet=quiet)
-    result = gate_runs(runs, known, decide=decide, resamples=resamples, seed=scoring.seed)
+    result = gate_runs(
+        runs,
+        known,
+        decide=decide,
+        resamples=resamples,
+        seed=scoring.seed,
+        memory=scoring.memory_bytes,
+    )
     write_gate(result, junit=junit, json_file=json_file, markdown=markdown)
     if not quiet:
         print(*result.lines(), sep="\n")

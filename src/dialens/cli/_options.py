@@ -9,16 +9,17 @@ from contextlib import contextmanager
 from enum import StrEnum
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, ParamSpec
+from typing import Annotated, Literal, ParamSpec
 
 import typer
 
-from dialens.base import DialensError
+from dialens.base import DialensError, read_memory
 from dialens.cli._completion import among, format_names, metric_names, model_sizes, model_tasks
 from dialens.corpus import OnError, ReadOptions
 
 P = ParamSpec("P")
 DEVICES = ("auto", "cpu", "cuda")
+_LEAST_MEMORY = 10**9
 
 
 class FigureFormat(StrEnum):
@@ -137,8 +138,17 @@ Device = Annotated[
     str,
     typer.Option(
         "--device",
-        help="Where automatic metrics run: auto (a GPU if any), cpu, cuda.",
+        help="Where models run: auto (a GPU if PyTorch sees one), cpu, cuda. On a cluster auto is "
+        "cuda if Spark gives every executor a GPU.",
         autocompletion=among(*DEVICES),
+    ),
+]
+PrecisionName = Annotated[
+    Literal["int8", "fp32"],
+    typer.Option(
+        "--precision",
+        help="What the models that ship compute in on processors: int8 (fast), or fp32, whose "
+        "scores are those of a GPU to 0.0001.",
     ),
 ]
 AllowPickle = Annotated[
@@ -175,6 +185,14 @@ Threads = Annotated[
     int | None,
     typer.Option("--threads", min=1, help="Batches worked on at once; one a core by default."),
 ]
+Memory = Annotated[
+    str,
+    typer.Option(
+        "--memory",
+        metavar="SIZE",
+        help="Memory that may be taken without the models; what does not fit is read in parts.",
+    ),
+]
 Metrics = Annotated[
     list[str] | None,
     typer.Option(
@@ -197,6 +215,16 @@ Csv = Annotated[
     bool,
     typer.Option("--csv", help="Write the table of all rows as CSV, too, for R and spreadsheets."),
 ]
+
+
+def memory_bytes(size: str) -> int:
+    """What `--memory` allows, in bytes.
+
+    Examples:
+        >>> memory_bytes("2GB")
+        2000000000
+    """
+    return read_memory(size, least=_LEAST_MEMORY)
 
 
 def names(entries: list[str] | None) -> list[str] | None:

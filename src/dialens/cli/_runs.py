@@ -39,6 +39,7 @@ def open_runs(
             whole_turns=scoring.whole_turns,
             intake=intake,
             cache=scoring.kept_in(),
+            memory=scoring.memory_bytes,
             say=say,
         )
         for sentence in intake.notes:

@@ -1,10 +1,12 @@
 """`dialens score`: conversations in, scores and a report out."""
 
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from dialens.base import DialensError
 from dialens.cli._completion import level_completion, metric_names
 from dialens.cli._options import (
     AnyLanguage,
@@ -17,6 +19,13 @@ from dialens.cli._options import (
     names,
 )
 from dialens.cli._scoring_options import AS_USUAL, ScoringOptions, takes_scoring_options
+
+
+class EngineChoice(StrEnum):
+    """Where conversations are scored."""
+
+    LOCAL = "local"
+    SPARK = "spark"
 
 
 @takes_scoring_options
@@ -57,6 +66,21 @@ def score(
         ),
     ] = None,
     scoring: ScoringOptions = AS_USUAL,
+    engine: Annotated[
+        EngineChoice,
+        typer.Option(
+            "--engine",
+            help="Score on this machine (local), or on a Spark cluster; the numbers are the same.",
+        ),
+    ] = EngineChoice.LOCAL,
+    master: Annotated[
+        str | None,
+        typer.Option(
+            "--master",
+            help="With --engine spark: spark://host:7077, or local[4] for four cores of this "
+            "machine; default: all its cores.",
+        ),
+    ] = None,
     any_language: AnyLanguage = False,
     no_report: NoReport = False,
     quiet: Quiet = False,
@@ -83,8 +107,12 @@ def score(
       dialens score corpus -o out --metrics all --weights bert_score=roberta-large/
       dialens score corpus -o out --metrics bert_score --metric-option bert_score.layer=9
       dialens score chats.jsonl -o out --judges judged
+      dialens score corpus -o shared/out --engine spark --master spark://host:7077
     """
     from dialens.cli._scoring import score_asked
+
+    if master is not None and engine is not EngineChoice.SPARK:
+        raise DialensError(f"--master {master} goes with --engine spark.")
 
     score_asked(
         corpus,
@@ -93,6 +121,7 @@ def score(
         metrics=names(metrics),
         levels=level_names(levels),
         judges=judges,
+        master=(master or "local[*]") if engine is EngineChoice.SPARK else None,
         any_language=any_language,
         with_report=not no_report,
         quiet=quiet,

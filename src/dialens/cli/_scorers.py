@@ -16,6 +16,8 @@ from dialens.metrics import (
     default_folder,
 )
 from dialens.metrics import metrics as all_metrics
+from dialens.metrics.cluster import workers_device
+from dialens.models import Precision, chosen_device
 from dialens.text import Lexicon, read_emotion_lexicon, read_lexicon
 
 
@@ -50,10 +52,12 @@ def make_scorers(
     weights: list[str] | None = None,
     options: list[str] | None = None,
     device: str = "auto",
+    precision: Precision = "int8",
     allow_pickle: bool = False,
     cache: Path | None = None,
     no_cache: bool = False,
     threads: int | None = None,
+    master: str | None = None,
 ) -> ScorerSet:
     """What `--models`, `--weights`, `--metric-option`, `--device` and `--cache` ask for.
 
@@ -64,6 +68,10 @@ def make_scorers(
     """
     if device not in DEVICES:
         raise DialensError(f"--device takes {', '.join(DEVICES)}; seen: {device!r}.")
+    if master is not None:
+        device = workers_device(master, device)
+    if master is None or master.startswith("local"):
+        chosen_device(device)  # what cannot be used is said before anything is read
     if cache is not None and no_cache:
         raise DialensError("--cache and --no-cache exclude each other; give one of them.")
     folders = {}
@@ -83,7 +91,7 @@ def make_scorers(
             raise DialensError(f"--metric-option takes FAMILY.OPTION=VALUE; seen: {entry!r}.")
         settings.setdefault(family, {})[option] = value
     choice = ModelChoice(models, _own_models(own_models))
-    context = ScorerContext(folders, settings, threads, device, allow_pickle, choice)
+    context = ScorerContext(folders, settings, threads, device, allow_pickle, choice, precision)
     check_names(context, families().values())
     return ScorerSet(context, ResultCache(None if no_cache else cache or default_folder()))
 

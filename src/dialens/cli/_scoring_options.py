@@ -7,6 +7,7 @@ from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_type_hints
 
+from dialens.base import rare_collections
 from dialens.cli._options import (
     AgentName,
     AllowPickle,
@@ -15,11 +16,13 @@ from dialens.cli._options import (
     Device,
     Format,
     Lexicons,
+    Memory,
     MetricOptions,
     Models,
     NoCache,
     OnErrorOption,
     OwnModels,
+    PrecisionName,
     Prompt,
     RoleNames,
     Seed,
@@ -27,6 +30,7 @@ from dialens.cli._options import (
     Threads,
     Weights,
     WholeTurns,
+    memory_bytes,
     read_options,
 )
 from dialens.corpus import OnError, ReadOptions
@@ -47,12 +51,14 @@ class ScoringOptions:
     weights: Weights = None
     metric_option: MetricOptions = None
     device: Device = "auto"
+    precision: PrecisionName = "int8"
     allow_pickle: AllowPickle = False
     cache: Cache = None
     no_cache: NoCache = False
     prompt: Prompt = "context"
     seed: Seed = 0
     threads: Threads = None
+    memory: Memory = "4GB"
     format: Format = None
     agent: AgentName = None
     system: SystemName = None
@@ -66,8 +72,17 @@ class ScoringOptions:
         """What they say of the input."""
         return read_options(self.agent, self.system, self.column, self.role)
 
-    def resources(self) -> "Resources":
-        """What they say of lexicons, models and caches."""
+    @property
+    def memory_bytes(self) -> int:
+        """How much memory they allow."""
+        return memory_bytes(self.memory)
+
+    def resources(self, *, master: str | None = None) -> "Resources":
+        """What they say of lexicons, models and caches.
+
+        Args:
+            master: Of the Spark cluster that runs the models, if one does.
+        """
         from dialens.cli._scorers import make_resources, make_scorers
 
         scorers = make_scorers(
@@ -76,10 +91,12 @@ class ScoringOptions:
             weights=self.weights,
             options=self.metric_option,
             device=self.device,
+            precision=self.precision,
             allow_pickle=self.allow_pickle,
             cache=self.cache,
             no_cache=self.no_cache,
             threads=self.threads,
+            master=master,
         )
         return make_resources(self.lexicon, self.prompt, self.seed, scorers)
 
@@ -122,7 +139,8 @@ def takes_scoring_options(command: Callable[..., None]) -> Callable[..., None]:
     @wraps(command)
     def with_options(*arguments: Any, **given: Any) -> None:
         chosen = {name: given.pop(name) for name in hints if name in given}
-        command(*arguments, **given, **{_PARAMETER: ScoringOptions(**chosen)})
+        with rare_collections():
+            command(*arguments, **given, **{_PARAMETER: ScoringOptions(**chosen)})
 
     with_options.__dict__["__signature__"] = inspect.Signature(shown)
     return with_options

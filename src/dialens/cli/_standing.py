@@ -14,7 +14,9 @@ from dialens.report import place_words
 _MISSING = "–"
 
 
-def print_one_agent(console: Console, scores: Scores, names: list[str]) -> None:
+def print_one_agent(
+    console: Console, scores: Scores, names: list[str], known: pl.DataFrame
+) -> None:
     """One agent: a row a metric, with its place among people and systems.
 
     Values are those of a typical dialogue (the median), as people's are: an agent's own pool of
@@ -24,11 +26,13 @@ def print_one_agent(console: Console, scores: Scores, names: list[str]) -> None:
         console: Where to.
         scores: What was scored.
         names: The metrics to show.
+        known: Where it stands, as `Scores.reference` gives it.
     """
-    values = scores.dialog_values(names).select(pl.col(names).median()).row(0, named=True)
-    places = {
-        (row["metric"], row["group"]): row for row in scores.reference().iter_rows(named=True)
+    values = {
+        name: scores.dialog_columns([name]).select(pl.col(name).median()).collect().item()
+        for name in names
     }
+    places = {(row["metric"], row["group"]): row for row in known.iter_rows(named=True)}
     heads = ["typical", "people 5–95 %", "above people", "above systems"]
     table = plain_table(Column("metric", no_wrap=True), numbers=heads)
     whys: dict[str, list[str]] = {}

@@ -18,9 +18,8 @@ def agents_table(scores: Scores) -> pl.DataFrame:
     wide = scores.wide("agent")
     present = [name for name in scores.names if name in wide.columns]
     names = headline_metrics({name: scores.cards[name] for name in present})
-    dialogs = scores.dialogs.group_by("system", "agent").agg(dialogs=pl.len()).collect()
     return wide.join(
-        dialogs, on=["system", "agent"], how="left", maintain_order="left", nulls_equal=True
+        scores.agents(), on=["system", "agent"], how="left", maintain_order="left", nulls_equal=True
     ).select("system", "agent", "dialogs", *names)
 
 

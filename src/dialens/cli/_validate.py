@@ -30,13 +30,17 @@ from dialens.base import (
 )
 from dialens.cli._completion import among, metric_names
 from dialens.cli._options import (
+    Device,
     Figures,
     Force,
     Format,
+    Memory,
     Metrics,
     OnErrorOption,
+    PrecisionName,
     Resamples,
     Seed,
+    memory_bytes,
     names,
     shown,
 )
@@ -155,6 +159,9 @@ def validate(
         ),
     ] = FOLDS,
     seed: Seed = 0,
+    device: Device = "auto",
+    precision: PrecisionName = "int8",
+    memory: Memory = "4GB",
     format: Format = None,
     on_error: OnErrorOption = OnError.STOP,
     figures: Figures = None,
@@ -207,6 +214,9 @@ def validate(
         "references": references,
         "resamples": resamples,
         "folds": folds,
+        "device": device,
+        "precision": precision,
+        "memory": memory_bytes(memory),
     }
     recorder = Recorder("validate", arguments, seed=seed)
     recorder.read_from(corpus, scores, ratings, *(own or []))
@@ -223,7 +233,14 @@ def validate(
         if ours is None and not theirs:
             human_ratings(conversations, raters=kinds, qualities=names(quality))
             with recorder.step("score"):
-                on_the_way = ScoringOptions(seed=seed, format=format, on_error=on_error)
+                on_the_way = ScoringOptions(
+                    seed=seed,
+                    device=device,
+                    precision=precision,
+                    memory=memory,
+                    format=format,
+                    on_error=on_error,
+                )
                 ours = next(iter(open_runs([corpus], on_the_way, metrics=names(metrics)).values()))
         opened = joined(ours, theirs)
         for sentence in (note for one in theirs for note in one.notes):

@@ -1,7 +1,7 @@
 """A corpus: three tables, scanned lazily, and the folder they are kept in."""
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -31,6 +31,9 @@ REJECTS = "rejects.jsonl"
 _KIND = "dialens-corpus"
 _BATCH_TURNS = 100_000
 _AGENTS_SHOWN = 20
+
+Origin = Callable[[], dict[str, Any]]
+"""Gives what a manifest says of a source: its name, format and hash."""
 
 
 class _File(msgspec.Struct):
@@ -183,37 +186,36 @@ def write_corpus(
     parts: Iterable[Tables],
     folder: Path,
     *,
-    source: dict[str, Any],
+    source: dict[str, Any] | Origin,
     intake: Intake | None = None,
     advance: Advance | None = None,
 ) -> Corpus:
     """Write tables into an empty folder as they come, then the manifest, and open the result.
 
     The caller gives an atomic folder (`dialens.base._storage.atomic_folder`) where the result must
-    appear whole.
+    appear whole. What is counted is counted as batches come: nothing grows with their number.
+
+    Args:
+        parts: Batches of whole dialogues, each with an id of its own.
+        folder: Where to write.
+        source: What the manifest says of the source; a function is called when all was read.
+        intake: The account of reading.
+        advance: Called with the number of turns just written.
     """
     folder.mkdir(parents=True, exist_ok=True)
+    met = _Met()
     with ExitStack() as stack:
         sinks = {
             name: stack.enter_context(TableSink(folder / f"{name}.parquet", schema))
             for name, schema in SCHEMAS.items()
         }
         for part in parts:
+            met.add(part.turns)
             for name, sink in sinks.items():
                 sink.write(getattr(part, name))
             if advance:
                 advance(part.turns.height)
     rows = {name: sink.rows for name, sink in sinks.items()}
-    counted = (
-        pl.scan_parquet(folder / "turns.parquet")
-        .select(
-            systems=pl.col("system").n_unique(),
-            agents=pl.struct("system", "agent").n_unique(),
-            dialogs=pl.col("dialog").n_unique(),
-        )
-        .collect()
-        .row(0, named=True)
-    )
     files = {}
     for name in SCHEMAS:
         path = folder / f"{name}.parquet"
@@ -222,15 +224,43 @@ def write_corpus(
     manifest = {
         "kind": _KIND,
         "version": 1,
-        "source": source,
-        "counts": {**counted, **rows, "rejected": intake.rejected if intake else 0},
+        "source": source() if callable(source) else source,
+        "counts": {**met.counts(), **rows, "rejected": intake.rejected if intake else 0},
         "files": files,
     }
     if intake and intake.rejects:
         write_rejects(intake, folder / REJECTS)
     (folder / MANIFEST).write_text(json.dumps(manifest, indent=2, ensure_ascii=False) + "\n")
     list_files(folder)
-    return Corpus.open(folder)
+    tables = {name: pl.scan_parquet(folder / f"{name}.parquet") for name in SCHEMAS}
+    return Corpus(**tables, manifest=_read_manifest(folder))
+
+
+class _Met:
+    """Counts who and what was met while turns go by.
+
+    The turns of a dialogue stand together, so that its borders are counted and no ids are kept.
+    """
+
+    def __init__(self) -> None:
+        self._agents: set[tuple[str | None, str | None]] = set()
+        self._dialogs = 0
+        self._last: str | None = None
+
+    def add(self, turns: pl.DataFrame) -> None:
+        """Take the next turns."""
+        if not turns.height:
+            return
+        self._agents |= set(turns.select("system", "agent").unique().iter_rows())
+        dialog = turns["dialog"]
+        borders = int((dialog != dialog.shift()).sum())  # the first is compared with nothing
+        self._dialogs += borders + (not self._dialogs or dialog[0] != self._last)
+        self._last = dialog[-1]
+
+    def counts(self) -> dict[str, int]:
+        """How many systems, agents and dialogues."""
+        systems = {system for system, _ in self._agents}
+        return {"systems": len(systems), "agents": len(self._agents), "dialogs": self._dialogs}
 
 
 def write_rejects(intake: Intake, path: Path) -> None:

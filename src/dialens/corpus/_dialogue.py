@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 import msgspec
+import numpy as np
 import polars as pl
 
 from dialens.corpus._tables import RATINGS, REFERENCES, TURNS, Tables
@@ -85,18 +86,20 @@ def tables(dialogues: Iterable[Dialogue]) -> Tables:
         [('d1', 0, 'partner', 'hi'), ('d1', 1, 'agent', 'hey')]
     """
     talks = list(dialogues)
-    spoken = [(talk, number, turn) for talk in talks for number, turn in enumerate(talk.turns)]
+    spoken = [turn for talk in talks for turn in talk.turns]
+    lengths = [len(talk.turns) for talk in talks]
+    of_talk = pl.Series(np.repeat(np.arange(len(talks)), lengths))
     turns = {
-        "system": [talk.system for talk, _, _ in spoken],
-        "agent": [talk.agent for talk, _, _ in spoken],
-        "dialog": [talk.dialog for talk, _, _ in spoken],
-        "turn": [number for _, number, _ in spoken],
-        "speaker": [turn.speaker for _, _, turn in spoken],
-        "role": [turn.role for _, _, turn in spoken],
-        "text": [turn.text for _, _, turn in spoken],
-        "created_at": [turn.created_at for _, _, turn in spoken],
-        "reply_to": [turn.reply_to for _, _, turn in spoken],
-        "meta": [_json(turn.meta) for _, _, turn in spoken],
+        "system": pl.Series([talk.system for talk in talks], dtype=pl.String).gather(of_talk),
+        "agent": pl.Series([talk.agent for talk in talks], dtype=pl.String).gather(of_talk),
+        "dialog": pl.Series([talk.dialog for talk in talks], dtype=pl.String).gather(of_talk),
+        "turn": [number for length in lengths for number in range(length)],
+        "speaker": [turn.speaker for turn in spoken],
+        "role": [turn.role for turn in spoken],
+        "text": [turn.text for turn in spoken],
+        "created_at": [turn.created_at for turn in spoken],
+        "reply_to": [turn.reply_to for turn in spoken],
+        "meta": [None if turn.meta is None else _json(turn.meta) for turn in spoken],
     }
     return Tables(
         turns=pl.DataFrame(turns, schema=TURNS),

@@ -22,7 +22,8 @@ import polars as pl
 from dialens.base import DialensError, first_line, room_on_disk
 
 STANDARD_INPUT = ("-", "/dev/stdin")
-_REMOTE = re.compile(r"^(https?|s3|gs|gcs|hf|az|azure|adl|abfss?):/{1,2}(?=[^/])", re.IGNORECASE)
+_REMOTE = re.compile(r"^(https?|s3a?|gs|gcs|hf|az|azure|adl|abfss?):/{1,2}(?=[^/])", re.IGNORECASE)
+_HADOOP_NAMES = {"s3a": "s3"}
 _LINES = (".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".txt", ".vtt", ".srt")
 _PACKED = (".gz", ".zst")  # what Polars unpacks by itself
 _PIECE = 1 << 20
@@ -55,7 +56,8 @@ def remote_address(path: str | Path) -> str | None:
         True
     """
     match = _REMOTE.match(str(path))
-    return f"{match.group(1).lower()}://{str(path)[match.end() :]}" if match else None
+    scheme = match.group(1).lower() if match else ""
+    return f"{_HADOOP_NAMES.get(scheme, scheme)}://{str(path)[match.end() :]}" if match else None
 
 
 @contextmanager
@@ -88,12 +90,19 @@ def local_file(path: str | Path) -> Iterator[LocalFile]:
             here = LocalFile(Path(folder) / "pipe", f"the pipe {path}", "pipe", piped=True)
             with Path(path).open("rb") as pipe:
                 _copy(pipe, here.path)
-        try:
+        with errors_naming(here.shown, here.path):
             yield here
-        except DialensError as error:
-            if str(here.path) not in str(error):
-                raise
-            raise DialensError(str(error).replace(str(here.path), here.shown)) from error.__cause__
+
+
+@contextmanager
+def errors_naming(shown: str, path: Path) -> Iterator[None]:
+    """Let errors of the block call a copy on this machine what the user calls its source."""
+    try:
+        yield
+    except DialensError as error:
+        if str(path) not in str(error):
+            raise
+        raise DialensError(str(error).replace(str(path), shown)) from error.__cause__
 
 
 def _is_pipe(path: Path) -> bool:
@@ -124,7 +133,8 @@ def _fetch(address: str, target: Path) -> None:
     if not _scans(target):
         raise DialensError(
             f"{address} cannot be read from there: only Parquet and text files ({', '.join(_LINES)}"
-            f", packed or not) can. Copy it to this machine and name the copy."
+            f", packed or not) can. Copy it to this machine and name the copy; `dialens score "
+            "--engine spark` reads folders, too."
         )
     _by_polars(address, target)
 

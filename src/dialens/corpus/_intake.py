@@ -1,13 +1,17 @@
 """The account of reading: ids that are taken, records that were rejected, what was assumed."""
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from itertools import islice
 from pathlib import Path
 
-from dialens.base import DialensError, counted, listed
+from dialens.base import DialensError, as_text, counted, listed
+from dialens.corpus._taken_ids import TakenIds
 
 _SEEN_CHARACTERS = 80
 _KEPT = 100_000
+_TOLD = 3
 
 
 class OnError(StrEnum):
@@ -40,6 +44,10 @@ class RecordError(Exception):
         self.seen = seen
         self.remedy = remedy
         self.unit = unit
+
+
+class Dependent(Exception):
+    """What a file gives depends on the files before it, so that it cannot be read by itself."""
 
 
 class UnreadableRecord(DialensError):
@@ -80,12 +88,20 @@ class Intake:
     rejected_files: int = 0
     """How many of the rejected were whole files of a folder."""
     rejects: list[Reject] = field(default_factory=list)
-    dialogs: dict[str, tuple[Path, int]] = field(default_factory=dict)
+    dialogs: TakenIds = field(default_factory=TakenIds)
     renamed: dict[str, str] = field(default_factory=dict)
     """Ids of the current source that an earlier one has used, and what they become."""
     source: str | None = None
     notes: list[str] = field(default_factory=list)
     """What was taken for granted in reading, in sentences for the user."""
+    damaged: list[str] = field(default_factory=list)
+    """A sentence on every file that could not be read, or not to its end."""
+    renamed_dialogs: int = 0
+    """How many dialogues of all sources got the name of their source in front."""
+    renamed_example: str = ""
+    """What the first of them is called now."""
+    names: dict[str, str] = field(default_factory=dict)
+    """What the user calls files that were copied here first, such as pipes."""
 
     def begin(self, source: str) -> None:
         """Turn to the next source, whose name goes before ids that were used already."""
@@ -94,8 +110,40 @@ class Intake:
 
     def note(self, sentence: str) -> None:
         """Keep a sentence that the user should read, once."""
+        sentence = as_text(sentence)
         if sentence not in self.notes:
             self.notes.append(sentence)
+
+    def shown(self, file: Path) -> str:
+        """What the user calls a file."""
+        return as_text(self.names.get(str(file), str(file)))
+
+    def tell_damage(self, sentence: str) -> None:
+        """Keep a sentence on a file that could not be read, or not to its end."""
+        self.damaged.append(as_text(sentence))
+
+    def count_renamed(self, names: Sequence[str]) -> None:
+        """Count dialogues that got the name of their source in front, by their new names."""
+        if names and not self.renamed_dialogs:
+            self.renamed_example = names[0]
+        self.renamed_dialogs += len(names)
+
+    def conclude(self) -> None:
+        """Note what is known when all is read: damaged files first, then ids that were taken."""
+        told = self.damaged[:_TOLD]
+        if more := len(self.damaged) - len(told):
+            told.append(
+                f"{counted(more, 'more file')} could not be read, or not to the end: the list of "
+                "rejects names all."
+            )
+        self.notes[:0] = told
+        if self.renamed_dialogs:
+            one = self.renamed_dialogs == 1
+            self.note(
+                f"{counted(self.renamed_dialogs, 'conversation')} had an id that an earlier file "
+                f"uses; {'it is' if one else 'they are'} named after {'its' if one else 'their'} "
+                f"file: {self.renamed_example}."
+            )
 
     def reject(self, file: Path, line: int, error: RecordError) -> None:
         """Raise, or count the record and keep its reason."""
@@ -103,9 +151,12 @@ class Intake:
             raise UnreadableRecord(file, line, error)
         self.rejected += 1
         self.rejected_files += error.unit == "file"
-        if len(self.rejects) < _KEPT:
-            seen = shorten(error.seen)
-            self.rejects.append(Reject(str(file), line, error.field, error.what, seen))
+        seen = shorten(error.seen)
+        self.keep_rejects([Reject(self.shown(file), line, error.field, as_text(error.what), seen)])
+
+    def keep_rejects(self, rejects: Iterable[Reject]) -> None:
+        """Keep the reasons of rejected records, as many as a list should be long."""
+        self.rejects += islice(rejects, max(_KEPT - len(self.rejects), 0))
 
     @property
     def left_out(self) -> str:
@@ -124,8 +175,10 @@ class Intake:
 
         An id that another file has used is qualified with this one's name (see `renamed`).
         """
-        taken = self.dialogs.get(dialog)
-        if taken is not None and taken[0] == file:
+        taken = self.dialogs.take(dialog, file, line)
+        if taken is None:
+            return
+        if taken[0] == file:
             raise RecordError(
                 "is a duplicate: that dialog already stands in "
                 f"{file}" + (f", line {taken[1]}" if taken[1] else ""),
@@ -134,13 +187,22 @@ class Intake:
                 remedy="Give every conversation an id of its own, or leave the later one out "
                 "with --on-error skip.",
             )
-        self.dialogs[dialog] = (file, line)
-        if taken is not None:
-            name = f"{self.source or file.name.split('.')[0]}/{dialog}"
-            while name in self.dialogs:
-                name += "'"
-            self.renamed[dialog] = name
-            self.dialogs[name] = (file, line)
+        name = f"{self.source or file.name.split('.')[0]}/{dialog}"
+        while name in self.dialogs:
+            name += "'"
+        self.renamed[dialog] = name
+        self.dialogs.take(name, file, line)
+
+    def known(self, dialogs: Iterable[str]) -> set[str]:
+        """Those of some ids that were claimed, by this source or another before it.
+
+        Examples:
+            >>> intake = Intake()
+            >>> intake.claim("d1", Path("a.csv"), 2)
+            >>> intake.known(["d1", "d2"])
+            {'d1'}
+        """
+        return {name for name in dialogs if name in self.dialogs}
 
 
 def message(file: Path, line: int, error: RecordError) -> str:

@@ -23,6 +23,10 @@ def named(parts: Iterator[Tables], source: Source, intake: Intake) -> Iterator[T
     """The batches of a reader, with names for what it left open and the user's own names."""
     intake.begin(source.stem)
     for part in parts:
+        if intake.renamed:
+            dialogs = part.turns["dialog"].unique(maintain_order=True)
+            taken = dialogs.filter(dialogs.is_in(list(intake.renamed)))
+            intake.count_renamed(taken.replace(intake.renamed).to_list())
         yield Tables(
             turns=_renamed(part.turns, source, intake),
             ratings=_renamed(part.ratings, source, intake),

@@ -8,8 +8,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from dialens.base import Advance, DialensError, sha256_file
-from dialens.corpus._corpus import Corpus, write_corpus
+from dialens.base import (
+    Advance,
+    DialensError,
+    as_text,
+    make_folder,
+    rare_collections,
+    sha256_file,
+)
+from dialens.corpus._corpus import Corpus, Origin, write_corpus
 from dialens.corpus._encoding import UTF8
 from dialens.corpus._fetching import LocalFile, local_file
 from dialens.corpus._in_memory import read_in_memory, source_of
@@ -17,12 +24,15 @@ from dialens.corpus._intake import Intake, OnError, UnreadableRecord
 from dialens.corpus._names import PIPED, named
 from dialens.corpus._python_words import in_python
 from dialens.corpus._read_options import ReadOptions
-from dialens.corpus._reading import Reader, choose, tables_of
+from dialens.corpus._reading import FolderReader, Reader, choose, tables_of
+from dialens.corpus._reading_apart import FilesApart
 from dialens.corpus._source import Source
 from dialens.corpus._spoken import spoken
 from dialens.corpus._tables import Tables
 from dialens.corpus._unknown_shape import explained
 from dialens.corpus.readers import readers
+
+_APART = ".files"
 
 
 def read(
@@ -36,6 +46,7 @@ def read(
     roles: Mapping[str, str] | None = None,
     options: ReadOptions | None = None,
     spool: Path | None = None,
+    threads: int = 1,
     intake: Intake | None = None,
     advance: Advance | None = None,
 ) -> Corpus:
@@ -54,6 +65,8 @@ def read(
         roles: Of a table or transcript, who speaks as what: `{"Bot": "agent"}`.
         options: These four as one object.
         spool: An empty folder through which the data is streamed, for sources larger than memory.
+        threads: How many files of a folder are read at once, each by a process of its own; needs
+            `spool`.
         intake: Keeps account of what was left out, when the caller wants to see it. Without one,
             what was taken for granted stands in the corpus's `manifest["notes"]`, and messages
             name arguments rather than options of the command line.
@@ -73,10 +86,10 @@ def read(
     """
     options = (options or ReadOptions()).replaced(agent, system, columns, roles)
     if intake is not None:
-        return _read(source, more, format, options, spool, intake, advance)
+        return _read(source, more, format, options, spool, threads, intake, advance)
     intake = Intake(OnError(on_error))
     try:
-        corpus = _read(source, more, format, options, spool, intake, advance)
+        corpus = _read(source, more, format, options, spool, threads, intake, advance)
     except DialensError as error:
         raise DialensError(in_python(str(error))) from error
     if not intake.notes:
@@ -92,6 +105,7 @@ def _read(
     format: str | None,
     options: ReadOptions,
     spool: Path | None,
+    threads: int,
     intake: Intake,
     advance: Advance | None,
 ) -> Corpus:
@@ -103,8 +117,13 @@ def _read(
         chosen = [(one, choose(one, format, readers())) for one in sources]
         if len(chosen) == 1 and chosen[0][1].name == "corpus" and options == ReadOptions():
             return Corpus.open(sources[0].path)
-        parts = all_parts(chosen, intake, advance if spool is None else None)
-        return _corpus(parts, describe_all(chosen), spool, intake, advance)
+        if spool is None or threads == 1:
+            parts = all_parts(chosen, intake, advance if spool is None else None)
+            return _corpus(parts, origin_of(chosen), spool, intake, advance)
+        make_folder(spool)
+        with FilesApart(spool / _APART, threads, advance or (lambda count: None)) as apart:
+            parts = all_parts(chosen, intake, None, apart)
+            return _corpus(parts, origin_of(chosen, apart=apart), spool, intake, None)
 
 
 def _from_memory(
@@ -124,12 +143,12 @@ def _from_memory(
     origin = {"name": str(source.path), "format": "memory"}
     found = spoken(named(read_in_memory(data, source, intake), source, intake), source, intake)
     parts = filled(found, source, intake, advance if spool is None else None)
-    return _corpus(parts, origin, spool, intake, advance)
+    return _corpus(parts, lambda: origin, spool, intake, advance)
 
 
 def _corpus(
     parts: Iterator[Tables],
-    origin: dict[str, Any],
+    origin: Origin,
     spool: Path | None,
     intake: Intake,
     advance: Advance | None,
@@ -138,7 +157,7 @@ def _corpus(
     if spool is not None:
         return write_corpus(parts, spool, source=origin, intake=intake, advance=advance)
     tables = list(parts)
-    return Corpus.from_tables(tables, {"source": origin, "counts": {"rejected": intake.rejected}})
+    return Corpus.from_tables(tables, {"source": origin(), "counts": {"rejected": intake.rejected}})
 
 
 def recognised(path: Path) -> str | None:
@@ -166,14 +185,8 @@ def opened(
     """The sources at some paths, pipes and remote ones as files for as long as the block takes."""
     with ExitStack() as stack:
         files = [stack.enter_context(local_file(path)) for path in paths]
-        try:
-            yield sources_of(files, options)
-        finally:
-            shown = {str(file.path): file.shown for file in files}
-            intake.rejects = [
-                replace(reject, file=shown.get(reject.file, reject.file))
-                for reject in intake.rejects
-            ]
+        intake.names |= {str(file.path): file.shown for file in files}
+        yield sources_of(files, options)
 
 
 def sources_of(files: Sequence[LocalFile], options: ReadOptions) -> list[Source]:
@@ -209,41 +222,76 @@ def sources_of(files: Sequence[LocalFile], options: ReadOptions) -> list[Source]
 
 
 def all_parts(
-    chosen: Sequence[tuple[Source, Reader]], intake: Intake, advance: Advance | None
+    chosen: Sequence[tuple[Source, Reader]],
+    intake: Intake,
+    advance: Advance | None,
+    apart: FilesApart | None = None,
 ) -> Iterator[Tables]:
-    """The batches of all sources, one source after the other; each must hold a conversation."""
+    """The batches of all sources, one source after the other; each must hold a conversation.
+
+    With `apart`, the files of a folder are read side by side before they are joined.
+    """
     for source, reader in chosen:
         if source.encoding != UTF8:
             intake.note(f"{source.path.name} is not UTF-8; it was read as {source.encoding}.")
-        found = named(tables_of(reader, source, intake), source, intake)
+        if apart is not None and isinstance(reader, FolderReader) and source.is_folder:
+            apart.read(source, reader, intake.on_error)
+        kept = None if apart is None else apart.tables
+        found = named(tables_of(reader, source, intake, kept), source, intake)
         try:
-            yield from filled(spoken(found, source, intake), source, intake, advance)
+            with rare_collections():
+                yield from filled(spoken(found, source, intake), source, intake, advance)
         except UnreadableRecord as stop:
             raise explained(stop, source, reader) from stop
+    intake.conclude()
 
 
-def describe_all(chosen: Sequence[tuple[Source, Reader]]) -> dict[str, Any]:
-    """What a manifest says of the sources."""
-    entries = [describe(source, reader) for source, reader in chosen]
-    if len(entries) == 1:
-        return entries[0]
+def origin_of(
+    chosen: Sequence[tuple[Source, Reader]],
+    asked: Mapping[str, Any] | None = None,
+    apart: FilesApart | None = None,
+) -> Origin:
+    """What a manifest says of the sources: names, formats and hashes.
+
+    Files are listed now, since the output may lie among them, and hashed when they have been read:
+    `apart` knows the hashes of those that it has read.
+    """
+    listed = [_files_in(source, apart) if source.is_folder else None for source, _ in chosen]
+    sha256 = sha256_file if apart is None else apart.sha256
+
+    def origin() -> dict[str, Any]:
+        entries = []
+        for (source, reader), files in zip(chosen, listed, strict=True):
+            entry: dict[str, Any] = {"name": as_text(source.path.name), "format": reader.name}
+            if files is None:
+                entry["sha256"] = sha256(source.path)
+            else:
+                entry["files"] = {
+                    name: sha256(path)
+                    for name, path in files.items()
+                    if os.access(path, os.R_OK)  # others were left out
+                }
+            entries.append(entry)
+        if len(entries) == 1:
+            return {**entries[0], **(asked or {})}
+        return {
+            "name": ", ".join(entry["name"] for entry in entries),
+            "format": ", ".join(dict.fromkeys(entry["format"] for entry in entries)),
+            "inputs": entries,
+        }
+
+    return origin
+
+
+def _files_in(source: Source, apart: FilesApart | None) -> dict[str, Path]:
+    """The files of a folder by their names from its top on, without those of our own work."""
+    ours = None if apart is None else apart.folder.absolute()
+    paths = sorted(path for path in source.path.rglob("*") if path.is_file())
     return {
-        "name": ", ".join(entry["name"] for entry in entries),
-        "format": ", ".join(dict.fromkeys(entry["format"] for entry in entries)),
-        "inputs": entries,
+        as_text(path.relative_to(source.path).as_posix()): path
+        for path in paths
+        if ours not in path.absolute().parents
     }
-
-
-def describe(source: Source, reader: Reader) -> dict[str, Any]:
-    """What a manifest says of the source: its name, format and hash."""
-    entry: dict[str, Any] = {"name": source.path.name, "format": reader.name}
-    if source.is_folder:
-        files = sorted(path for path in source.path.rglob("*") if path.is_file())
-        names = [path.relative_to(source.path).as_posix() for path in files]
-        entry["files"] = {name: sha256_file(path) for name, path in zip(names, files, strict=True)}
-    else:
-        entry["sha256"] = sha256_file(source.path)
-    return entry
 
 
 def filled(
@@ -259,4 +307,9 @@ def filled(
     if turns == 0:
         were = "was" if intake.rejected == 1 else "were"
         left_out = f" ({intake.left_out} {were} left out)" if intake.rejected else ""
-        raise DialensError(f"{source.path} holds no conversation{left_out}.")
+        first = ""
+        if intake.rejects:
+            reject = intake.rejects[0]
+            place = f"{reject.file}, line {reject.line}" if reject.line else reject.file
+            first = f" The first: {place}: {reject.reason.partition(chr(10))[0]}"
+        raise DialensError(f"{source.path} holds no conversation{left_out}.{first}")

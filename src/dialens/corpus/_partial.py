@@ -17,4 +17,5 @@ def partial_dialogs(turns: pl.LazyFrame) -> pl.Series:
     """
     named = turns.filter(pl.col("meta").str.contains(f'"{PARTIAL}"', literal=True))
     marked = pl.col("meta").str.json_path_match(f"$.{PARTIAL}") == "true"
-    return named.filter(marked).select(pl.col("dialog").unique()).collect()["dialog"].sort()
+    found = named.filter(marked).select(pl.col("dialog").unique()).collect(engine="streaming")
+    return found["dialog"].sort()

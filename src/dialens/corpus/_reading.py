@@ -6,12 +6,14 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 import msgspec
 import polars as pl
 
 from dialens.base import DialensError, counted, did_you_mean, first_line
+from dialens.corpus._damage import DamagedFile, before_damage
 from dialens.corpus._dialogue import Dialogue, batches
 from dialens.corpus._intake import Intake, RecordError, message, not_utf8
 from dialens.corpus._source import UNDECODABLE, Record, Source, json_records
@@ -61,6 +63,35 @@ class Reader(Protocol):
         ...
 
 
+@runtime_checkable
+class FolderReader(Reader, Protocol):
+    """A reader of folders whose files can be read apart from each other, in any order.
+
+    What a file gives may depend on the file, on those `beside` it, and on what the intake answers,
+    and on nothing else. Readers without these methods see their files one after the other.
+    """
+
+    def files(self, source: Source) -> list[Source]:
+        """What is read one by one, in its order."""
+        ...
+
+    def beside(self, file: Source) -> list[Path]:
+        """The files that are read together with one."""
+        ...
+
+    def read_file(self, file: Source, intake: Intake) -> Iterator[Tables]:
+        """What one of the files holds, in batches of whole dialogues."""
+        ...
+
+    def read_joined(self, source: Source, intake: Intake, read: "ReadFile") -> Iterator[Tables]:
+        """As `read`, with what `read` gives for each of the files."""
+        ...
+
+
+ReadFile = Callable[[Source, Intake], Iterator[Tables] | None]
+"""Gives what one file of a folder holds, or None where it has to be read now."""
+
+
 @dataclass(frozen=True)
 class RecordReader:
     """A reader for a format whose conversations stand one a record.
@@ -83,7 +114,8 @@ class RecordReader:
 
     def _dialogues(self, source: Source, intake: Intake) -> Iterator[Dialogue]:
         remarks = Counter[str]()
-        for record in self.records(source):
+        records = self.records(source)
+        for record in before_damage(records, source.path, intake, place=lambda one: one.line):
             try:
                 if record.problem:
                     raise record.problem
@@ -174,7 +206,7 @@ def as_record_error(error: Exception, record: Record) -> RecordError:
         return RecordError(
             "ends in the middle of a JSON value",
             seen=record.raw[-40:].decode(errors="replace"),
-            remedy="The file was probably cut off: fetch it again, or leave the record out "
+            remedy="The record, or the file, was cut off: fetch it again, or leave the record out "
             "with --on-error skip.",
         )
     return RecordError(f"is not valid JSON ({text})", seen=record.raw[:80].decode(errors="replace"))
@@ -232,15 +264,33 @@ def _refuse_broken_json(source: Source) -> None:
         raise DialensError(message(source.path, record.line, problem)) from error
 
 
-def tables_of(reader: Reader, source: Source, intake: Intake) -> Iterator[Tables]:
-    """What a reader gives; a file whose damage shows only while it is decoded is an error."""
+def tables_of(
+    reader: Reader, source: Source, intake: Intake, read: ReadFile | None = None
+) -> Iterator[Tables]:
+    """What a reader gives; a file whose damage shows only while it is decoded is an error.
+
+    With `read`, a folder's files are taken from there, if its reader can do that.
+    """
     try:
-        yield from reader.read(source, intake)
+        if read is not None and isinstance(reader, FolderReader) and source.is_folder:
+            yield from reader.read_joined(source, intake, read)
+        else:
+            yield from reader.read(source, intake)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         raise DialensError(
             f"{source.path} cannot be read as {reader.name} ({first_line(error)}). It was probably "
             "damaged while copying: fetch it again, or name its format with --format."
         ) from error
+
+
+def is_recognised(reader: Reader, source: Source) -> bool:
+    """Whether a reader recognises a source; a folder is not, by files in it that are damaged."""
+    try:
+        return reader.recognises(source)
+    except DamagedFile:
+        if not source.is_folder:
+            raise
+        return False
 
 
 def choose(source: Source, name: str | None, readers: Iterable[Reader]) -> Reader:
@@ -260,7 +310,7 @@ def choose(source: Source, name: str | None, readers: Iterable[Reader]) -> Reade
     if not source.is_folder and _NOTHING.fullmatch(source.head):
         raise DialensError(f"{source.path} is empty: there is no conversation in it.")
     for reader in readers:
-        if reader.recognises(source):
+        if is_recognised(reader, source):
             return reader
     _refuse_broken_json(source)
     raise DialensError(unrecognised(source))

@@ -1,7 +1,7 @@
 """Bytes of a source, whatever it is packed in, and the records in them with their line numbers."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
@@ -9,7 +9,8 @@ from pathlib import Path
 
 import msgspec
 
-from dialens.base import DialensError
+from dialens.base import DialensError, as_text
+from dialens.corpus._damage import DamagedFile, until_damage
 from dialens.corpus._encoding import UTF8, as_utf8, encoding_of, with_line_feeds
 from dialens.corpus._frame_json import frame_rows, may_be_frame
 from dialens.corpus._intake import RecordError
@@ -18,6 +19,7 @@ from dialens.corpus._row_bombs import refuse_row_bomb
 from dialens.corpus._unpacking import (
     DAMAGE,
     MAGIC_BYTES,
+    Bomb,
     packing_of,
     remedy_of,
     unpacked_pieces,
@@ -52,6 +54,7 @@ class Source:
         system: The name of its system where the source gives none; the stem if not given.
         agent: The name of its agent where the source gives none; that of the system if not given.
         options: What the user says of it.
+        watch: Called with the position in the file, packed as it is, while it is read.
     """
 
     path: Path
@@ -59,6 +62,7 @@ class Source:
     system: str | None = None
     agent: str | None = None
     options: ReadOptions = field(default_factory=ReadOptions)
+    watch: Callable[[int], None] | None = field(default=None, compare=False, repr=False)
 
     @cached_property
     def is_folder(self) -> bool:
@@ -68,7 +72,7 @@ class Source:
     @cached_property
     def stem(self) -> str:
         """The name without its endings, which ids and systems get where the source has none."""
-        return self.label or self.path.name.split(".")[0] or self.path.name
+        return as_text(self.label or self.path.name.split(".")[0] or self.path.name)
 
     @property
     def fallback_system(self) -> str:
@@ -104,7 +108,8 @@ class Source:
         if self.is_folder or self.head.startswith(_ZIP):  # what it holds may stand there unpacked
             return None
         if self.head.lstrip()[:1] in (b"{", b"["):
-            records = (_object(record.raw) for record in islice(json_records(self), _SNIFFED))
+            found = until_damage(islice(json_records(self), _SNIFFED))
+            records = (_object(record.raw) for record in found)
             return next(filter(None, records), None)
         rows = [_object(row) for row in self.head.splitlines() if row.strip()]
         objects = [row for row in rows if row]
@@ -113,7 +118,7 @@ class Source:
     @cached_property
     def encoding(self) -> str:
         """How its text is encoded."""
-        return UTF8 if self.is_folder else encoding_of(self._bytes())
+        return UTF8 if self.is_folder else encoding_of(until_damage(self._bytes()))
 
     def chunks(self) -> Iterator[bytes]:
         """The unpacked text as UTF-8 in pieces; a damaged archive is an error that says where."""
@@ -133,13 +138,18 @@ class Source:
                 try:
                     chunk = next(pieces, None)
                 except DAMAGE as error:
-                    raise DialensError(
-                        f"{self.path} is damaged after {done:,} bytes of content ({error}). "
-                        f"{remedy_of(error)}"
-                    ) from error
+                    what = f"is damaged after {done:,} bytes of content ({error})"
+                    if isinstance(error, Bomb):
+                        raise DialensError(f"{self.path} {what}. {remedy_of(error)}") from error
+                    # What is not just cut off was found out by a checksum after what it sums.
+                    if done and not isinstance(error, EOFError):
+                        what += ", and what was read of it may be wrong"
+                    raise DamagedFile(self.path, what, remedy_of(error)) from error
                 if chunk is None:
                     return
                 done += len(chunk) or 1
+                if self.watch is not None:
+                    self.watch(stream.tell())
                 yield chunk
 
 

@@ -1,5 +1,6 @@
 """The tables every conversation becomes: turns, references, ratings."""
 
+import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -123,7 +124,7 @@ def whole_dialogs(chunks: Iterable[pl.DataFrame], *, rows: int) -> Iterator[pl.D
         if buffered <= rows:
             continue
         table = pl.concat(waiting)
-        cuts = _cuts(table["dialog"], rows)
+        cuts = batch_ends(dialog_starts(table["dialog"]), table.height, rows=rows)
         for start, end in zip([0, *cuts], cuts, strict=False):
             yield table.slice(start, end - start)
         rest = table.slice(cuts[-1] if cuts else 0)
@@ -132,17 +133,38 @@ def whole_dialogs(chunks: Iterable[pl.DataFrame], *, rows: int) -> Iterator[pl.D
         yield pl.concat(waiting)
 
 
-def _cuts(dialog: pl.Series, rows: int) -> list[int]:
-    """Where to end tables: at the last border within `rows` of the one before, or the next one."""
-    borders = (dialog != dialog.shift()).arg_true().to_list()
-    cuts: list[int] = []
+def dialog_starts(dialog: pl.Series) -> list[int]:
+    """The rows on which a dialogue begins that is not the first; those of one stand together.
+
+    Examples:
+        >>> dialog_starts(pl.Series(["x", "x", "y", "z"]))
+        [2, 3]
+    """
+    return (dialog != dialog.shift()).arg_true().to_list()
+
+
+def batch_ends(starts: Iterable[int], height: int, *, rows: int) -> list[int]:
+    """Where `whole_dialogs` ends its tables, but for the last one, which ends with the rows.
+
+    A table ends at the last border within `rows` of the one before, or else at the next border.
+
+    Args:
+        starts: The rows on which a dialogue begins that is not the first.
+        height: How many rows there are.
+        rows: Of a table, about.
+
+    Examples:
+        >>> batch_ends([2, 5], 6, rows=3)
+        [2, 5]
+    """
+    ends: list[int] = []
     last = place = 0
-    for border in [*borders, dialog.len()]:
+    for border in itertools.chain(starts, [height]):
         if border - last > rows and place > last:
-            cuts.append(place)
+            ends.append(place)
             last = place
-        if border - last > rows and border < dialog.len():
-            cuts.append(border)
+        if border - last > rows and border < height:
+            ends.append(border)
             last = border
         place = border
-    return cuts
+    return ends

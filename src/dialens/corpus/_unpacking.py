@@ -5,13 +5,12 @@ archive that unpacks to hundreds of times its size (98 kB can become 3 GB) is re
 """
 
 import bz2
-import gzip
 import lzma
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import IO
+from typing import IO, Protocol
 
 import zstandard
 
@@ -22,7 +21,7 @@ DAMAGE = (EOFError, OSError, lzma.LZMAError, zlib.error, zstandard.ZstdError)
 
 MAGIC_BYTES = 6
 _UNPACKED = 1 << 20
-_ZSTD_READ = 1 << 11  # one block of four bytes may become 128 KiB
+_PACKED = 1 << 11  # one block of four bytes may become 128 KiB in zstandard
 _ZSTD_WRITE = 1 << 15
 _MOST_RATIO = 500
 """Conversations pack to a third or a tenth; the same line over and over to a two hundredth."""
@@ -34,6 +33,37 @@ _PACKINGS = {
     b"BZh": "bzip2",
     b"\xfd7zXZ\x00": "xz",
     b"\x28\xb5\x2f\xfd": "zstandard",
+}
+
+
+class _Decoder(Protocol):
+    """Unpacks one member of an archive."""
+
+    @property
+    def eof(self) -> bool:
+        """Whether its end was met."""
+        ...
+
+    @property
+    def unused_data(self) -> bytes:
+        """What follows it."""
+        ...
+
+    def decompress(self, data: bytes, /) -> bytes:
+        """The content of the next bytes."""
+        ...
+
+
+def _zstandard() -> _Decoder:
+    decoder = zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW)
+    return decoder.decompressobj(write_size=_ZSTD_WRITE)
+
+
+_DECODERS: dict[str, Callable[[], _Decoder]] = {
+    "gzip": lambda: zlib.decompressobj(wbits=31),  # with gzip's header and checksum
+    "bzip2": bz2.BZ2Decompressor,
+    "xz": lzma.LZMADecompressor,
+    "zstandard": _zstandard,
 }
 _SKIPPABLE_FRAME = range(0x184D2A50, 0x184D2A60)  # pzstd begins its archives with one
 
@@ -85,48 +115,61 @@ def unpacked_pieces(raw: IO[bytes], packing: str) -> Iterator[bytes]:
             yield piece
         return
     content = 0
-    for piece in _frames(raw) if packing == "zstandard" else _stream(raw, packing):
+    for piece in _gathered(_members(raw, packing)):
         content += len(piece)
         refuse_ratio(content, raw.tell())
         yield piece
 
 
-def _stream(raw: IO[bytes], packing: str) -> Iterator[bytes]:
-    # The file is the caller's to close, and these hold nothing else. `read1` gives what is there,
-    # where `read` would lose what it had gathered before it came to a damage.
-    opened: dict[str, Callable[[IO[bytes]], gzip.GzipFile | bz2.BZ2File | lzma.LZMAFile]] = {
-        "gzip": lambda file: gzip.GzipFile(fileobj=file),
-        "bzip2": bz2.BZ2File,
-        "xz": lzma.LZMAFile,
-    }
-    stream = opened[packing](raw)
-    while piece := stream.read1(_UNPACKED):
-        yield piece
-
-
-def _frames(raw: IO[bytes]) -> Iterator[bytes]:
-    # Frame by frame, because zstandard's own reader takes the end of a cut-off archive for its end.
-    decoder = zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW)
-    frame = decoder.decompressobj(write_size=_ZSTD_WRITE)
-    begun = False
+def _gathered(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    """Small pieces as larger ones; what came before a damage is given out before it is raised."""
     gathered: list[bytes] = []
     size = 0
-    # What comes out is not bounded, so little goes in at a time.
-    while packed := raw.read(_ZSTD_READ):
-        while packed:
-            piece = frame.decompress(packed)
-            begun = True
+    try:
+        for piece in pieces:
             gathered.append(piece)
             size += len(piece)
             if size >= _UNPACKED:
                 yield b"".join(gathered)
                 gathered, size = [], 0
-            if not frame.eof:
-                break
-            packed = frame.unused_data
-            frame = decoder.decompressobj(write_size=_ZSTD_WRITE)
-            begun = False
+    except DAMAGE:
+        if size:
+            yield b"".join(gathered)
+        raise
     if size:
         yield b"".join(gathered)
+
+
+def _members(raw: IO[bytes], packing: str) -> Iterator[bytes]:
+    """The content of all members that follow each other in an archive.
+
+    One by one, because the readers of `zstandard`, `bz2` and `lzma` take a cut-off or damaged
+    member for the end of the archive. What comes out is not bounded and a damage takes all that
+    went in with it, so little goes in at a time.
+    """
+    new = _DECODERS[packing]
+    decoder = new()
+    begun = False
+    while packed := raw.read(_PACKED):
+        while packed:
+            if not begun:
+                packed = packed.lstrip(b"\0")  # tapes and `xz` fill up with zeros
+                begun = bool(packed)
+                continue
+            yield from _content(decoder, packed)
+            if not decoder.eof:
+                break
+            packed = decoder.unused_data
+            decoder = new()
+            begun = False
     if begun:
-        raise EOFError("the archive ends before its last frame does")
+        raise EOFError("it ends before its content does")
+
+
+def _content(decoder: _Decoder, packed: bytes) -> Iterator[bytes]:
+    if isinstance(decoder, bz2.BZ2Decompressor | lzma.LZMADecompressor):
+        yield decoder.decompress(packed, _UNPACKED)
+        while not (decoder.eof or decoder.needs_input):
+            yield decoder.decompress(b"", _UNPACKED)
+    else:
+        yield decoder.decompress(packed)

@@ -16,7 +16,7 @@ import msgspec
 import polars as pl
 
 from dialens.base import DialensError, atomic_file, atomic_folder, did_you_mean
-from dialens.corpus._corpus import write_corpus
+from dialens.corpus._corpus import REJECTS, Origin, write_corpus
 from dialens.corpus._intake import Intake
 from dialens.corpus._tables import RATINGS, REFERENCES, TURNS, Tables
 from dialens.corpus.readers import OURS, SPEAKERS, beside
@@ -31,12 +31,13 @@ _TIME = "%Y-%m-%dT%H:%M:%S%.6f%:z"
 
 @dataclass
 class Written:
-    """What a writer has written, and what it had to leave out, counted by kind."""
+    """What a writer has written and had to leave out; `rejects` is its own list of rejects."""
 
     dialogs: int = 0
     turns: int = 0
     ratings: int = 0
     references: int = 0
+    rejects: Path | None = None
     left_out: Counter[str] = field(default_factory=Counter)
 
     def count(self, part: Tables) -> None:
@@ -65,7 +66,7 @@ class Writer(Protocol):
         parts: Iterable[Tables],
         target: Path,
         *,
-        source: dict[str, Any],
+        source: Origin,
         intake: Intake,
         force: bool,
     ) -> Written:
@@ -85,7 +86,7 @@ class CorpusWriter:
         parts: Iterable[Tables],
         target: Path,
         *,
-        source: dict[str, Any],
+        source: Origin,
         intake: Intake,
         force: bool,
     ) -> Written:
@@ -93,7 +94,7 @@ class CorpusWriter:
         with atomic_folder(target, force=force) as scratch:
             counts = write_corpus(parts, scratch, source=source, intake=intake).manifest["counts"]
         kept = ("dialogs", "turns", "ratings", "references")
-        return Written(*(counts[name] for name in kept))
+        return Written(**{name: counts[name] for name in kept}, rejects=target / REJECTS)
 
 
 @dataclass(frozen=True)
@@ -108,7 +109,7 @@ class OpenAIWriter:
         parts: Iterable[Tables],
         target: Path,
         *,
-        source: dict[str, Any],
+        source: Origin,
         intake: Intake,
         force: bool,
     ) -> Written:
@@ -137,7 +138,7 @@ class ConvoKitWriter:
         parts: Iterable[Tables],
         target: Path,
         *,
-        source: dict[str, Any],
+        source: Origin,
         intake: Intake,
         force: bool,
     ) -> Written:
@@ -164,7 +165,7 @@ class ConvoKitWriter:
                     written.references += beside_it.write("references", part.references)
                 talks.write(b"\n}\n" if written.dialogs else b"{}\n")
             _write_json(scratch / "speakers.json", dict.fromkeys(sorted(speakers), _EMPTY))
-            _write_json(scratch / "corpus.json", {OURS: {"version": 1, "source": source}})
+            _write_json(scratch / "corpus.json", {OURS: {"version": 1, "source": source()}})
             _write_json(scratch / "index.json", _index(index))
         return written
 
@@ -181,7 +182,7 @@ class CSVWriter:
         parts: Iterable[Tables],
         target: Path,
         *,
-        source: dict[str, Any],
+        source: Origin,
         intake: Intake,
         force: bool,
     ) -> Written:

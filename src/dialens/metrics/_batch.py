@@ -91,7 +91,7 @@ class TurnBatch:
         **options: P.kwargs,
     ) -> T:
         """What a function gives for this batch, computed once for all who ask."""
-        return self._memo.get(function, self, *arguments, **options)
+        return self._memo.get_for(function, self, *arguments, **options)
 
     @cached_property
     def _tokens(self) -> tuple[NDArray[np.uint32], Ints]:

@@ -4,12 +4,12 @@ Tasks that one folder answers from the same kind of input share an encoder, and 
 one family asked for is in memory when the next one asks.
 """
 
-from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import compress
 from pathlib import Path
-from threading import Lock
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from dialens.base import DialensError
 from dialens.metrics._family import Advance, NotReadyError, ScorerContext, Unit
 from dialens.metrics._model_choice import PAIR_TASKS
 from dialens.metrics._pace import paced
+from dialens.metrics._row_cache import RowCache
 from dialens.metrics._state import Floats
 from dialens.models import (
     LOGITS,
@@ -35,7 +36,6 @@ from dialens.models import (
     read_card,
 )
 
-_MOST_CHARACTERS = 20_000_000  # of the inputs whose outputs an encoder keeps
 UNKNOWN = "no word the model knows"
 
 
@@ -56,24 +56,28 @@ class Encoder:
         model: Runs it.
         heads: By the model's own name of the task.
         cache_size: How many inputs' outputs are kept in memory.
+        reading: The thread that it reads in, in the order in which it is asked, so that nothing
+            depends on a race; one for all encoders on processors, where each takes all cores.
     """
 
     def __init__(
-        self, model: Model | TorchModel, heads: Mapping[str, Head], cache_size: int
+        self,
+        model: Model | TorchModel,
+        heads: Mapping[str, Head],
+        cache_size: int,
+        reading: ThreadPoolExecutor,
     ) -> None:
         self.model = model
         self.heads = heads
         self.width = sum(len(head.labels) for head in heads.values())
-        self._cache_size = cache_size
-        self._cache: OrderedDict[TextInput, NDArray[np.float32]] = OrderedDict()
-        self._characters = 0
-        self._lock = Lock()
+        self._cache = RowCache(cache_size, self.width)
+        self._reading = reading
 
     @property
     def label(self) -> str:
-        """What a person calls this model: `small, int8`."""
+        """What a person calls this model: `small, int8`, or `small, fp16x2` on a GPU."""
         if isinstance(self.model, Model):
-            return f"{self.model.card.name}, {self.model.precision}"
+            return f"{self.model.card.name}, {self.model.arithmetic}"
         return f"{self.model.folder.name}, PyTorch"
 
     @property
@@ -94,28 +98,35 @@ class Encoder:
         """Those of the inputs whose outputs are not in memory, each once."""
         return [item for item in dict.fromkeys(inputs) if item not in self._cache]
 
-    def logits(self, inputs: Sequence[TextInput], advance: Advance) -> Floats:
-        """The logits of all heads, side by side, a row an input; NaN where no word is known.
+    def ask(self, inputs: Sequence[TextInput], units: int, advance: Advance) -> Future[Floats]:
+        """Have inputs read after all that were asked for before.
 
-        Raises:
-            DialensError: The graph breaks down.
+        Args:
+            inputs: Texts, or pairs of context and reply.
+            units: What `advance` will have heard of in the end.
+            advance: Called with the number of units just done, in the reading thread.
+
+        Returns:
+            The logits of all heads, side by side, a row an input; NaN where no word is known. To
+            wait for them raises a DialensError if the graph breaks down.
         """
-        if not inputs:
-            return np.empty((0, self.width))
-        with self._lock:
-            fresh = self.uncached(inputs)
-            rows = {item: self._cache[item] for item in inputs if item in self._cache}
-            if fresh:
-                rows |= zip(fresh, self._run(fresh, advance), strict=True)
-            for item in fresh:
-                self._cache[item] = rows[item].copy()
-                self._characters += _characters(item)
-            while self._cache and (
-                len(self._cache) > self._cache_size or self._characters > _MOST_CHARACTERS
-            ):
-                oldest, _ = self._cache.popitem(last=False)
-                self._characters -= _characters(oldest)
-        return np.stack([rows[item] for item in inputs]).astype(np.float64)
+        return self._reading.submit(self._logits, inputs, units, advance)
+
+    def _logits(self, inputs: Sequence[TextInput], units: int, advance: Advance) -> Floats:
+        advance(0)  # ends here what was asked for before a run was stopped
+        distinct = list(dict.fromkeys(inputs))
+        places = self._cache.places(distinct)
+        kept, rows = places >= 0, np.empty((len(distinct), self.width))
+        rows[kept] = self._cache.rows(places[kept])
+        fresh = list(compress(distinct, ~kept))
+        step = paced(advance, units, len(fresh))
+        if fresh:
+            rows[~kept] = read = self._run(fresh, step)
+            self._cache.put(fresh, read)
+        if len(distinct) == len(inputs):
+            return rows
+        numbers = dict(zip(distinct, range(len(distinct)), strict=True))
+        return rows[[numbers[item] for item in inputs]]
 
     def _run(self, inputs: Sequence[TextInput], advance: Advance) -> NDArray[np.float32]:
         read = self.model.read(inputs, self._outputs, advance=advance)
@@ -187,6 +198,7 @@ class Encoders:
         self._choice = context.models
         self._models: dict[str, Model | TorchModel] = {}
         self._encoders: dict[tuple[Path, str | bool], Encoder] = {}
+        self._reading = ThreadPoolExecutor(1, "encoders")
 
     @cached_property
     def _listed(self) -> list[Listed]:
@@ -210,9 +222,7 @@ class Encoders:
             raise DialensError(
                 f"the model {reader.encoder.folder} has no task {task!r} beside its own"
             )
-        own = reader.model
-        model = Model(own.card, task, precision=own.precision, threads=own.threads)
-        return self._reader(model, task)
+        return self._reader(reader.model.beside(task), task)
 
     def _reader(self, model: Model | TorchModel, task: str) -> TaskReader:
         pair = task in PAIR_TASKS
@@ -221,9 +231,11 @@ class Encoders:
         else:
             key = (model.folder, task)
         if key not in self._encoders:
-            self._encoders[key] = Encoder(
-                model, _heads(model, task, pair=pair), self._choice.cache_size
-            )
+            heads = _heads(model, task, pair=pair)
+            # On a card one encoder's texts become tokens while another's network computes.
+            apart = self._context.on_card
+            reading = ThreadPoolExecutor(1, "encoder") if apart else self._reading
+            self._encoders[key] = Encoder(model, heads, self._choice.cache_size, reading)
         return TaskReader(task, model, self._encoders[key])
 
     def _model(self, task: str, beside: str | None = None) -> Model | TorchModel:
@@ -248,7 +260,7 @@ class Encoders:
                 not entry.default,
             ),
         )
-        return Model(best.card, task, threads=self._context.threads or 0)
+        return Model(best.card, task, **self._context.running)
 
     def _size(self, task: str) -> str | None:
         """The size of the model that ships for a task and is used."""
@@ -259,15 +271,14 @@ class Encoders:
         return model.card.name if isinstance(model, Model) else None
 
     def _own(self, task: str) -> Model | TorchModel:
-        place = str(self._choice.own[task])
-        threads = self._context.threads or 0
+        place, running = str(self._choice.own[task]), self._context.running
         for entry in self._listed:
             if place in (entry.name, f"{entry.task}-{entry.size}"):
-                return self._fitting(task, place, Model(entry.card, entry.task, threads=threads))
+                return self._fitting(task, place, Model(entry.card, entry.task, **running))
         folder = Path(place)
         carded = folder.is_dir() and (folder / "card.json").exists()
         inside = task if carded and task in read_card(folder).tasks else None
-        model = load(place, inside, folder=self._choice.folder, threads=threads)
+        model = load(place, inside, folder=self._choice.folder, **running)
         return self._fitting(task, place, model)
 
     def _fitting(self, task: str, place: str, model: Model | TorchModel) -> Model | TorchModel:
@@ -323,15 +334,21 @@ def opened_reader(
     return reader
 
 
-def read_units(
-    reader: TaskReader,
-    inputs: Sequence[TextInput],
-    units: Sequence[Unit],
-    advance: Advance,
-) -> Floats:
-    """The encoder's logits of what is read of units, with progress counted in units."""
-    step = paced(advance, len(units), len(reader.encoder.uncached(inputs)))
-    return reader.encoder.logits(inputs, step)
+class EncoderScorer:
+    """Scores units by what encoders say of them; `begin` is what such a scorer has of its own."""
+
+    def prepare(self, references: Iterable[str]) -> None:
+        """Nothing is learned from references."""
+
+    def begin(
+        self, units: Sequence[Unit], advance: Advance = lambda _: None
+    ) -> Callable[[], Floats]:
+        """Ask the encoders; what it returns waits for them."""
+        raise NotImplementedError
+
+    def score(self, units: Sequence[Unit], advance: Advance = lambda _: None) -> Floats:
+        """One row a unit, one column an output."""
+        return self.begin(units, advance)()
 
 
 def where_read(logits: Floats, compute: Callable[[Floats], Floats], width: int) -> Floats:
@@ -346,7 +363,3 @@ def where_read(logits: Floats, compute: Callable[[Floats], Floats], width: int) 
     if read.any():
         values[read] = compute(logits[read])
     return values
-
-
-def _characters(item: TextInput) -> int:
-    return len(item) if isinstance(item, str) else len(item[0]) + len(item[1])

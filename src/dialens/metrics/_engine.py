@@ -1,26 +1,34 @@
 """The engine: every feature once per turn, every level from the same sums, batch by batch."""
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Generator, Iterable, Iterator
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from threading import Lock
 from typing import TypeVar
 
 import numpy as np
 import polars as pl
 
-from dialens.base import DialensError
+from dialens.base import DialensError, release_freed_memory
 from dialens.corpus import Corpus
 from dialens.metrics._batch import TurnBatch, Words
+from dialens.metrics._batch_sums import BatchSums
 from dialens.metrics._columns import broken_code, larger_column, turn_column
-from dialens.metrics._family_features import score_family
-from dialens.metrics._features import Feature, WordCount
-from dialens.metrics._groups import Groups, Positions
+from dialens.metrics._family_features import begin_family, score_words
+from dialens.metrics._features import Feature, Scratch, WordCount
+from dialens.metrics._groups import Groups
 from dialens.metrics._pace import Shares
 from dialens.metrics._parts import UNITS, Part, ScoringPlan
 from dialens.metrics._state import Floats, State
 
 T = TypeVar("T")
 R = TypeVar("R")
+
+MOST_WORDS = 500_000
+_BATCHES_TO_RELEASE = 10
+"""A large language has fewer; the rest are names, numbers and typing errors."""
 
 
 def open_scorers(corpus: Corpus, plan: ScoringPlan) -> pl.DataFrame | None:
@@ -43,45 +51,173 @@ def open_scorers(corpus: Corpus, plan: ScoringPlan) -> pl.DataFrame | None:
     return references
 
 
+@dataclass(frozen=True)
+class ScoredBatch:
+    """What is known of a batch when it has been scored; it can be pickled.
+
+    Attributes:
+        turns: The scores of its turns.
+        dialogs: The scores of its dialogues, with the sums behind them.
+        sums: What it adds to agents and systems.
+        height: How many turns it has, whoever spoke them.
+    """
+
+    turns: Part
+    dialogs: Part
+    sums: BatchSums
+    height: int
+
+
+class BatchScorer:
+    """Scores batches by themselves; one a process, in which it knows words and holds scorers.
+
+    Args:
+        plan: What is computed; its scorers are opened.
+        most_words: Words that are remembered before they are forgotten all together.
+
+    Examples:
+        >>> from dialens.corpus import Dialogue, Turn
+        >>> from dialens.metrics._card import Resources
+        >>> from dialens.metrics._scoring import make_plan
+        >>> corpus = Corpus.of([Dialogue("s", "bot", "d1", [Turn("B", "agent", "hey")])])
+        >>> scorer = BatchScorer(make_plan(["length"], Resources()))
+        >>> [batch] = [scorer.score(scorer.see(turns)) for turns in corpus.batches()]
+        >>> batch.turns.columns["length"].values.value.tolist(), batch.sums.agents
+        ([1.0], (('s', 'bot'),))
+    """
+
+    def __init__(self, plan: ScoringPlan, *, most_words: int = MOST_WORDS) -> None:
+        plan.open()
+        self._plan = plan
+        self._most_words = most_words
+        self._families = [family for family in plan.families.values() if family.kind != "words"]
+        self._words = self._no_words()
+
+    def _no_words(self) -> Words:
+        features = self._plan.features.values()
+        return Words({f.name: f.weights for f in features if isinstance(f, WordCount)})
+
+    def see(self, turns: pl.DataFrame, references: pl.DataFrame | None = None) -> TurnBatch:
+        """Let the scorers of units see a batch; arguments as for `begin`."""
+        return self.begin(turns, references)()
+
+    def begin(
+        self,
+        turns: pl.DataFrame,
+        references: pl.DataFrame | None = None,
+        advance: Callable[[int], None] = lambda _: None,
+    ) -> Callable[[], TurnBatch]:
+        """Have the networks begin with a batch; what it returns waits until scorers have seen it.
+
+        Batches are begun and waited for in their order, one or two at a time: scorers of units use
+        all cores.
+
+        Args:
+            turns: Of whole dialogues: columns system, agent, dialog, turn, role, text, and meta
+                where a metric reads it.
+            references: Of these dialogues at least, where a metric reads them.
+            advance: Called with numbers of turns that scorers have just done, if there are any; by
+                networks from a thread of theirs.
+        """
+        if len(self._words.vocabulary) > self._most_words:
+            self._words = self._no_words()  # batches that are under way keep the old ones
+        batch = TurnBatch(turns, self._words, _of_dialogs(references, turns))
+        shares = Shares(turns.height, len(self._families), advance)
+        begun = []
+        for family in self._families:
+            everyone = family.name in self._plan.both_sides
+            step = shares.next(turns.height if everyone else int(batch.is_agent.sum()))
+            scorers = self._plan.scorers
+            begun.append(begin_family(batch, family, scorers, everyone=everyone, advance=step))
+
+        def finish() -> TurnBatch:
+            for finish_family in begun:
+                finish_family()
+            if begun:
+                shares.finish()
+            return batch
+
+        return finish
+
+    def score(self, batch: TurnBatch) -> ScoredBatch:
+        """Score a batch that was seen; several threads may do so at once."""
+        return _score_batch(batch, self._plan)
+
+
 def score_parts(
     batches: Iterable[pl.DataFrame],
     plan: ScoringPlan,
     *,
     references: pl.DataFrame | None = None,
     threads: int = 2,
+    scratch: Scratch | None = None,
+    most_words: int = MOST_WORDS,
     advance: Callable[[int], None] = lambda _: None,
-) -> Iterator[Part]:
+) -> Generator[Part]:
     """Scores as they are ready: turns and dialogs batch by batch, agents and systems at the end.
 
     The numbers do not depend on the size of the batches or the number of threads. Scorers of units
-    run here, one batch after the other, while threads work on batches that those have seen.
+    run here, one batch after the other, while networks are at the next batch and threads work on
+    batches that those have seen.
     """
-    plan.open()
-    families = [family for family in plan.families.values() if family.kind != "words"]
-    features = plan.features
-    words = Words({f.name: f.weights for f in features.values() if isinstance(f, WordCount)})
-    groups = Groups(plan)
+    scorer = BatchScorer(plan, most_words=most_words)
+    has_units = any(family.kind != "words" for family in plan.families.values())
 
-    def seen_by_scorers() -> Iterator[TurnBatch]:
-        for turns in batches:
-            batch = TurnBatch(turns, words, _of_dialogs(references, turns))
-            shares = Shares(turns.height, len(families), advance)
-            for family in families:
-                everyone = family.name in plan.both_sides
-                step = shares.next(turns.height if everyone else int(batch.is_agent.sum()))
-                score_family(batch, family, plan.scorers, everyone=everyone, advance=step)
-            if families:
-                shares.finish()
-            yield batch
+    def scored() -> Iterator[ScoredBatch]:
+        with _until_stopped(advance) as tell:
+            begun = (scorer.begin(turns, references, tell) for turns in batches)
+            seen = (finish() for finish in _one_ahead(begun))
+            for batch in _in_order(scorer.score, seen, threads):
+                yield batch
+                if not has_units:
+                    tell(batch.height)
 
-    for batch, turns, dialogs, positions in _in_order(
-        lambda batch: _score_batch(batch, plan), seen_by_scorers(), threads
-    ):
-        groups.add(batch, dialogs, positions)
-        yield turns
-        yield dialogs
-        if not families:
-            advance(batch.turns.height)
+    return merged_parts(scored(), plan, scratch)
+
+
+@contextmanager
+def _until_stopped(advance: Callable[[int], None]) -> Iterator[Callable[[int], None]]:
+    """Let several threads tell of progress; those that still do when all has ended are ended.
+
+    So Ctrl-C, which only the main thread hears, also ends networks that are at work.
+    """
+    lock = Lock()
+    stopped = False
+
+    def tell(turns: int) -> None:
+        with lock:
+            if stopped:
+                raise CancelledError
+            if turns:
+                advance(turns)
+
+    try:
+        yield tell
+    finally:
+        stopped = True
+
+
+def _one_ahead(items: Iterable[T]) -> Iterator[T]:
+    """The items, each when the next one is there too."""
+    waiting: deque[T] = deque()
+    for item in items:
+        waiting.append(item)
+        if len(waiting) > 1:
+            yield waiting.popleft()
+    yield from waiting
+
+
+def merged_parts(
+    batches: Iterable[ScoredBatch], plan: ScoringPlan, scratch: Scratch | None = None
+) -> Generator[Part]:
+    """The parts of scored batches, in the order of the corpus; then agents, systems, positions."""
+    groups = Groups(plan, scratch)
+    for number, batch in enumerate(batches, 1):
+        groups.add(batch.sums)
+        yield batch.turns
+        yield batch.dialogs
+        if number % _BATCHES_TO_RELEASE == 0:
+            release_freed_memory()
     yield from groups.parts()
 
 
@@ -107,11 +243,11 @@ def _in_order(work: Callable[[T], R], items: Iterable[T], threads: int) -> Itera
                 future.cancel()
 
 
-def _score_batch(batch: TurnBatch, plan: ScoringPlan) -> tuple[TurnBatch, Part, Part, Positions]:
+def _score_batch(batch: TurnBatch, plan: ScoringPlan) -> ScoredBatch:
     features = plan.features
     for family in plan.families.values():
         if family.kind == "words":
-            score_family(batch, family, plan.scorers)
+            score_words(batch, family, plan.scorers)
     failures = plan.failures_of({name: outcome.failure for name, outcome in batch.outcomes.items()})
     counts = {name: _turns(feature, batch, plan) for name, feature in features.items()}
     rows = np.flatnonzero(batch.is_agent)
@@ -153,7 +289,8 @@ def _score_batch(batch: TurnBatch, plan: ScoringPlan) -> tuple[TurnBatch, Part, 
         batch.opening_keys,
         failures,
     )
-    return batch, turns, dialogs, Positions.of(batch, rows, turn_state)
+    sums = BatchSums.of(batch, plan, turn_state, dialogs)
+    return ScoredBatch(turns, dialogs, sums, batch.turns.height)
 
 
 def _turns(feature: Feature, batch: TurnBatch, plan: ScoringPlan) -> Floats:

@@ -7,21 +7,21 @@ for every distinct unit once, and remembers why one could not be opened.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, ParamSpec, Protocol, TypeVar
+from typing import Literal, NamedTuple, ParamSpec, Protocol, TypedDict, TypeVar, runtime_checkable
 
 from dialens.base import DialensError
 from dialens.metrics._batch import TurnBatch
 from dialens.metrics._memo import Memo
 from dialens.metrics._model_choice import ModelChoice
 from dialens.metrics._state import Floats
+from dialens.models import Precision, chosen_device
 
 P = ParamSpec("P")
 T = TypeVar("T")
 Advance = Callable[[int], None]
 
 
-@dataclass(frozen=True)
-class Unit:
+class Unit(NamedTuple):
     """A turn to score.
 
     Attributes:
@@ -55,6 +55,19 @@ class Scorer(Protocol):
 
         A row does not depend on which other units are asked for. `advance` is
         called with the number of units just done.
+        """
+
+
+@runtime_checkable
+class AheadScorer(Scorer, Protocol):
+    """A scorer whose networks compute in a thread of their own while others go on."""
+
+    def begin(
+        self, units: Sequence[Unit], advance: Advance = lambda _: None
+    ) -> Callable[[], Floats]:
+        """Have the networks begin; what it returns waits for them and gives what `score` does.
+
+        The networks of one run compute in the order in which they were asked.
         """
 
 
@@ -96,6 +109,14 @@ class NotReadyError(DialensError):
     """A metric cannot be computed here; says which package, folder or file it wants."""
 
 
+class Running(TypedDict):
+    """How a model runs: see `dialens.models.load`."""
+
+    precision: Precision
+    threads: int
+    device: str
+
+
 @dataclass(frozen=True, eq=False)
 class ScorerContext:
     """What scorers are opened with.
@@ -105,6 +126,7 @@ class ScorerContext:
         options: Settings by family, such as `{"bert_score": {"layer": "5"}}`.
         threads: Of one core each; all cores if not given.
         device: `cpu`, `cuda`, or `auto` for a GPU where there is one.
+        precision: What the models that ship compute in on processors: `int8` or `fp32`.
         allow_pickle: Whether weights that can run code may be loaded.
         models: Which of the models that ship are used, and those in their place.
     """
@@ -115,7 +137,22 @@ class ScorerContext:
     device: str = "auto"
     allow_pickle: bool = False
     models: ModelChoice = field(default_factory=ModelChoice)
+    precision: Precision = "int8"
     _memo: Memo = field(default_factory=Memo, init=False, repr=False)
+
+    @property
+    def running(self) -> Running:
+        """How models that ship are run, as `dialens.models.load` takes it."""
+        return {
+            "precision": self.precision,
+            "threads": self.threads or 0,
+            "device": self.device,
+        }
+
+    @property
+    def on_card(self) -> bool:
+        """Whether networks compute on a graphics card, here or on the workers of a cluster."""
+        return self.device == "cuda" or chosen_device(self.device) != "cpu"
 
     def cached(self, function: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T:
         """The function's result, computed once a context: encoders are loaded once for all."""

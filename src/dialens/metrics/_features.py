@@ -1,23 +1,24 @@
 """Features: what is counted in a turn, and how counts become those of a dialogue or an agent.
 
-Most features add up. The two that do not, sets of n-grams and the spread of a value within
-dialogues, say themselves how they merge; to a metric they all look alike: named columns of numbers.
+Most features add up. Those that do not, sets of n-grams and pools of replies, say themselves what
+they need of a batch and how batches merge; to a metric all look alike: named columns of numbers.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from pathlib import Path
+from typing import Any, Protocol
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from dialens.metrics._batch import Ints, TurnBatch, group_sums
+from dialens.metrics._exact_sums import exact_sums, whole
 from dialens.metrics._state import Floats
 from dialens.text import Lexicon
 
 _GRAIN = 2.0**20
-_PACKED_BITS = 23
 
 
 class Feature(Protocol):
@@ -47,16 +48,47 @@ class Feature(Protocol):
         """One row a dialogue, from those of its turns that are kept."""
         ...
 
-    def merger(self) -> "Merger":
+    def reduce(self, batch: TurnBatch, dialogs: Floats, groups: Ints, count: int) -> "Arrays":
+        """What the merger needs of a batch: its dialogues' counts and the group of each are given.
+
+        Groups are below `count`. Nothing in the arrays may depend on word ids, on other batches or
+        on the process, since they may be merged in another one.
+        """
+        ...
+
+    def merger(self, scratch: "Scratch") -> "Merger":
         """A fresh account for groups of dialogues."""
         ...
+
+
+Arrays = dict[str, NDArray[Any]]
+"""What a batch comes to for a feature: arrays by name, which can be sent to another process."""
+
+
+@dataclass(frozen=True)
+class Scratch:
+    """How much a merger may hold in memory, and where temporary files go beyond that.
+
+    Attributes:
+        memory: In bytes.
+        folder: An existing one; the system's for temporary files if not given.
+    """
+
+    memory: int = 2**30
+    folder: Path | None = None
 
 
 class Merger(Protocol):
     """Grows the counts of agents (or any groups of dialogues) batch by batch."""
 
-    def add(self, batch: TurnBatch, dialogs: Floats, groups: Ints, count: int) -> None:
-        """Take in a batch: its dialogues' counts and the group of each, below `count`."""
+    def merge(self, part: Arrays, numbers: Ints, count: int) -> None:
+        """Take in what `Feature.reduce` made of a batch.
+
+        Args:
+            part: Of the batch.
+            numbers: The number that each group of the batch has here.
+            count: How many groups there are by now.
+        """
         ...
 
     def result(self, groups: Ints, count: int) -> Floats:
@@ -71,17 +103,37 @@ class Sums:
         """Nothing yet."""
         self._total: Floats | None = None
 
-    def add(self, batch: TurnBatch, dialogs: Floats, groups: Ints, count: int) -> None:
-        """Add the dialogues to their groups."""
-        fresh = group_sums(dialogs, groups, count)
+    @staticmethod
+    def reduce(dialogs: Floats, groups: Ints, count: int) -> Arrays:
+        """The dialogues added up by group, in pieces that are exact."""
+        return {"sums": exact_sums(dialogs, groups, count)}
+
+    def merge(self, part: Arrays, numbers: Ints, count: int) -> None:
+        """Add the sums of a batch to those of their groups."""
+        sums = part["sums"]
+        total = np.zeros((count, sums.shape[1]))
         if self._total is not None:
-            fresh[: len(self._total)] += self._total
-        self._total = fresh
+            total[: len(self._total)] = self._total
+        total[numbers] += sums
+        self._total = total
 
     def result(self, groups: Ints, count: int) -> Floats:
         """Sums of sums."""
         assert self._total is not None
-        return group_sums(self._total, groups, count)
+        return whole(group_sums(self._total, groups, count))
+
+
+def members_of(groups: Ints, count: int) -> list[list[int]]:
+    """Which belong to each of `count` larger groups; `groups` says where each belongs.
+
+    Examples:
+        >>> members_of(np.array([0, 1, 0]), 2)
+        [[0, 2], [1]]
+    """
+    members: list[list[int]] = [[] for _ in range(count)]
+    for number, target in enumerate(groups.tolist()):
+        members[target].append(number)
+    return members
 
 
 class Additive:
@@ -93,7 +145,11 @@ class Additive:
         """Sums over the turns that are kept."""
         return batch.by_dialog(np.where(keep[:, None], turns, 0.0))
 
-    def merger(self) -> Merger:
+    def reduce(self, batch: TurnBatch, dialogs: Floats, groups: Ints, count: int) -> Arrays:
+        """Sums by group."""
+        return Sums.reduce(dialogs, groups, count)
+
+    def merger(self, scratch: Scratch) -> Merger:
         """Sums."""
         return Sums()
 
@@ -170,143 +226,6 @@ class TurnValue(Additive):
 
 
 @dataclass(frozen=True)
-class DistinctNgrams:
-    """How many different n-grams of tokens there are, and how many in all.
-
-    Merging unites sets: the count of an agent is not the sum of its dialogues' counts.
-    """
-
-    n: int
-    adds_up = False
-
-    @property
-    def name(self) -> str:
-        """The key in a state."""
-        return f"distinct-{self.n}"
-
-    def keys(self, batch: TurnBatch) -> tuple[NDArray[np.uint64], Ints]:
-        """Every n-gram of the agent as a number, and the turn it stands in; none crosses turns."""
-        return batch.cached(_ngrams, self.n)
-
-    def turns(self, batch: TurnBatch) -> Floats:
-        """Different and all n-grams of each turn of the agent; the partner's are not counted."""
-        keys, turn = self.keys(batch)
-        _, of_turn = distinct_pairs(keys, turn, batch.turns.height)
-        return _counted(of_turn, turn, batch.turns.height)
-
-    def dialogs(self, batch: TurnBatch, turns: Floats, keep: NDArray[np.bool_]) -> Floats:
-        """Different and all n-grams of each dialogue."""
-        _, turn = self.keys(batch)
-        _, of_dialog = self.in_dialogs(batch)
-        return _counted(of_dialog, batch.dialog_of_turn[turn], len(batch.dialog_starts))
-
-    def in_dialogs(self, batch: TurnBatch) -> tuple[NDArray[np.uint64], Ints]:
-        """Each different n-gram of each dialogue, once, and the dialogue's number."""
-        return batch.cached(_ngrams_in_dialogs, self.n)
-
-    def merger(self) -> Merger:
-        """Unions."""
-        return _Unions(self)
-
-
-def _ngrams(batch: TurnBatch, n: int) -> tuple[NDArray[np.uint64], Ints]:
-    turn = np.repeat(np.arange(batch.turns.height), np.diff(batch.offsets))
-    words = batch.words.astype(np.uint64)
-    kept = batch.is_agent[turn]
-    if n == 1:
-        return words[kept], turn[kept]
-    kept = kept[1:] & (turn[1:] == turn[:-1])
-    pairs = words[:-1][kept] << np.uint64(32) | words[1:][kept]
-    return pairs, turn[:-1][kept]
-
-
-def _ngrams_in_dialogs(batch: TurnBatch, n: int) -> tuple[NDArray[np.uint64], Ints]:
-    keys, turn = batch.cached(_ngrams, n)
-    return distinct_pairs(keys, batch.dialog_of_turn[turn], len(batch.dialog_starts))
-
-
-class _Unions:
-    """Sets of n-grams by group, compacted whenever they have doubled."""
-
-    def __init__(self, feature: DistinctNgrams) -> None:
-        self._feature = feature
-        self._sets: dict[int, NDArray[np.uint64]] = {}
-        self._waiting: dict[int, list[NDArray[np.uint64]]] = {}
-        self._total = Sums()
-
-    def add(self, batch: TurnBatch, dialogs: Floats, groups: Ints, count: int) -> None:
-        self._total.add(batch, dialogs, groups, count)
-        keys, dialog = self._feature.in_dialogs(batch)
-        group = groups[dialog]
-        order = np.argsort(group, kind="stable")
-        if not len(keys):
-            return
-        numbers, starts = np.unique(group[order], return_index=True)
-        for number, some in zip(numbers.tolist(), np.split(keys[order], starts[1:]), strict=True):
-            waiting = self._waiting.setdefault(number, [])
-            waiting.append(some)
-            if sum(map(len, waiting)) > 2 * len(self._sets.get(number, ())):
-                self._compact(number)
-
-    def _compact(self, number: int) -> None:
-        empty = np.empty(0, np.uint64)
-        waiting = self._waiting.pop(number, [])
-        self._sets[number] = _unique(np.concatenate([self._sets.get(number, empty), *waiting]))
-
-    def result(self, groups: Ints, count: int) -> Floats:
-        for number in list(self._waiting):
-            self._compact(number)
-        total = self._total.result(groups, count)
-        for target in range(count):
-            members = [
-                self._sets[g] for g in np.flatnonzero(groups == target).tolist() if g in self._sets
-            ]
-            total[target, 0] = len(_unique(np.concatenate(members))) if members else 0
-        return total
-
-
-def _unique(keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Sorted and distinct; sorting is faster here than hashing."""
-    keys = np.sort(keys)
-    if not len(keys):
-        return keys
-    fresh = np.append(np.array([True]), keys[1:] != keys[:-1])
-    distinct: NDArray[np.uint64] = keys[fresh]
-    return distinct
-
-
-def distinct_pairs(
-    keys: NDArray[np.uint64], groups: Ints, count: int
-) -> tuple[NDArray[np.uint64], Ints]:
-    """Each different key of each group once, with its group; groups are below `count`.
-
-    A key is two words of 32 bits. While both fit into 23, group and key are packed into one number,
-    which sorts several times faster than pairs do.
-
-    Examples:
-        >>> keys, groups = distinct_pairs(np.array([7, 7, 8], np.uint64), np.array([0, 0, 1]), 2)
-        >>> keys.tolist(), groups.tolist()
-        ([7, 8], [0, 1])
-    """
-    if not len(keys):
-        return keys, groups
-    high, low = keys >> np.uint64(32), keys & np.uint64(2**32 - 1)
-    if max(high.max(), low.max()) < 2**_PACKED_BITS and count <= 2 ** (64 - 2 * _PACKED_BITS):
-        shift = np.uint64(_PACKED_BITS)
-        packed = _unique((groups.astype(np.uint64) << shift | high) << shift | low)
-        fits = np.uint64(2**_PACKED_BITS - 1)
-        back = (packed >> shift & fits) << np.uint64(32) | packed & fits
-        return back, (packed >> np.uint64(2 * _PACKED_BITS)).astype(np.int64)
-    pairs = pl.DataFrame({"group": groups, "key": keys}).unique().sort("group", "key")
-    return pairs["key"].to_numpy(), pairs["group"].to_numpy()
-
-
-def _counted(distinct: Ints, groups: Ints, count: int) -> Floats:
-    different = np.bincount(distinct, minlength=count)
-    return np.column_stack([different, np.bincount(groups, minlength=count)]).astype(np.float64)
-
-
-@dataclass(frozen=True)
 class Spread:
     """How much a turn's value moves within a dialogue: squares about the dialogue's own mean.
 
@@ -339,6 +258,10 @@ class Spread:
         squares = np.add.reduceat(away**2, batch.dialog_starts)
         return np.column_stack([squares, np.maximum(n - 1, 0), n])
 
-    def merger(self) -> Merger:
+    def reduce(self, batch: TurnBatch, dialogs: Floats, groups: Ints, count: int) -> Arrays:
+        """Sums over dialogues."""
+        return Sums.reduce(dialogs, groups, count)
+
+    def merger(self, scratch: Scratch) -> Merger:
         """Sums over dialogues."""
         return Sums()

@@ -127,13 +127,18 @@ class Forecast:
 
 
 def forecast(
-    corpus: Corpus, plan: ScoringPlan, *, timer: Callable[[], float] = time.perf_counter
+    corpus: Corpus,
+    plan: ScoringPlan,
+    *,
+    measured: bool = True,
+    timer: Callable[[], float] = time.perf_counter,
 ) -> Forecast | None:
     """Open the scorers of a plan and measure them; None if it uses none.
 
     Args:
         corpus: What will be scored.
         plan: The metrics, bound to the resources that they will be scored with.
+        measured: Whether to measure; not where other machines score, whose pace is not known here.
         timer: The clock.
     """
     if not plan.families:
@@ -143,6 +148,9 @@ def forecast(
         .collect(engine="streaming")
         .row(0)
     )
+    if not measured:
+        open_scorers(corpus, plan)
+        return Forecast((), (), turns, _missing(plan))
     measure = _Measure(corpus, plan, turns, spoken, timer)
     scorers = plan.scorers
     families = [family for family in plan.families.values() if scorers.ready(family)]

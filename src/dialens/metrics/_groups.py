@@ -1,62 +1,66 @@
-"""Batches added up to agents, systems, and positions within dialogues."""
+"""Sums of batches merged into those of agents, systems, and positions within dialogues."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
 
-from dialens.metrics._batch import Ints, TurnBatch, group_sums
+from dialens.metrics._batch import Ints
+from dialens.metrics._batch_sums import BatchSums, Positions
 from dialens.metrics._columns import larger_column
-from dialens.metrics._features import Merger, Sums
+from dialens.metrics._features import Merger, Scratch, Sums
 from dialens.metrics._parts import Column, Part, ScoringPlan
-from dialens.metrics._state import Floats, State
-
-MAX_POSITION = 20
+from dialens.metrics._state import State
 
 
 class Groups:
-    """Adds batches up to agents, systems, and positions within dialogues."""
+    """Merges batches, in the order of the corpus, into agents, systems, and positions.
 
-    def __init__(self, plan: ScoringPlan) -> None:
+    Args:
+        plan: By which the batches were scored.
+        scratch: What all features together may hold in memory, and where the rest goes.
+    """
+
+    def __init__(self, plan: ScoringPlan, scratch: Scratch | None = None) -> None:
+        whole = scratch or Scratch()
+        sets = sum(not feature.adds_up for feature in plan.features.values())
+        share = replace(whole, memory=whole.memory // max(sets, 1))
         self._plan = plan
         self._agents: dict[tuple[str, str], int] = {}
-        self._own: dict[str, Merger] = {n: f.merger() for n, f in plan.features.items()}
+        self._own: dict[str, Merger] = {n: f.merger(share) for n, f in plan.features.items()}
         self._other: dict[str, Sums] = {name: Sums() for name in plan.compared}
         self._turns = Sums()
         self._missing = {metric.name: _MissingTurns() for metric in plan.at("turn")}
         self._failures: dict[str, str] = {}
-        self._positions: list[Positions] = []
+        self._positions: Positions | None = None
 
-    def add(self, batch: TurnBatch, dialogs: Part, positions: "Positions") -> None:
-        state = dialogs.state
-        assert state is not None
-        pairs = list(dialogs.units.select("system", "agent").iter_rows())
-        group = np.array([self._agents.setdefault(pair, len(self._agents)) for pair in pairs])
+    def add(self, sums: BatchSums) -> None:
+        """Take in the next batch of the corpus."""
+        numbers = np.array([self._agents.setdefault(p, len(self._agents)) for p in sums.agents])
         count = len(self._agents)
         for name, merger in self._own.items():
-            merger.add(batch, state.own[name], group, count)
-        for name, sums in self._other.items():
-            sums.add(batch, state.other[name], group, count)
-        agent_turns = batch.turns_by_dialog(batch.is_agent)
-        both = np.column_stack([agent_turns, state.other_turns]).astype(np.float64)
-        self._turns.add(batch, both, group, count)
+            merger.merge(sums.own[name], numbers, count)
+        for name, other in self._other.items():
+            other.merge(sums.other[name], numbers, count)
+        self._turns.merge(sums.turns, numbers, count)
         for name, missing in self._missing.items():
-            missing.add(dialogs.columns[name], group, count)
-        self._failures |= dialogs.failures
-        self._positions.append(positions.grouped(group))
-        if len(self._positions) > 1:
-            self._positions = [Positions.merged(self._positions)]
+            missing.merge(sums.missing[name], numbers, count)
+        self._failures |= sums.failures
+        fresh = replace(sums.positions, group=numbers[sums.positions.group])
+        before = self._positions
+        self._positions = fresh if before is None else Positions.merged([before, fresh])
 
     def parts(self) -> Iterator[Part]:
-        if not self._agents:
+        """The scores of agents, systems and positions."""
+        if self._positions is None:
             return
         pairs = list(self._agents)
-        systems = list(dict.fromkeys(system for system, _ in pairs))
+        systems = {system: n for n, system in enumerate(dict.fromkeys(s for s, _ in pairs))}
         yield self._part("agent", np.arange(len(pairs)), pairs)
-        to_system = np.array([systems.index(system) for system, _ in pairs])
+        to_system = np.array([systems[system] for system, _ in pairs])
         yield self._part("system", to_system, [(system, None) for system in systems])
-        yield self._positions[0].part(self._plan, pairs, self._failures)
+        yield _position_part(self._positions, self._plan, pairs, self._failures)
 
     def _part(self, level: str, groups: Ints, names: Sequence[tuple[str, str | None]]) -> Part:
         count = len(names)
@@ -83,15 +87,15 @@ class _MissingTurns:
     def __init__(self) -> None:
         self._counts: dict[str, Ints] = {}
 
-    def add(self, dialogs: Column, groups: Ints, count: int) -> None:
-        """Take in a batch: its dialogues' counts and the group of each, below `count`."""
-        assert dialogs.missing is not None
-        for reason, turns in zip(dialogs.turn_reasons, dialogs.missing.T, strict=True):
-            fresh = np.bincount(groups, turns, count).astype(np.int64)
+    def merge(self, turns: Mapping[str, Ints], numbers: Ints, count: int) -> None:
+        """Take in a batch: turns by reason and group, and the number of each group here."""
+        for reason, some in turns.items():
+            total = np.zeros(count, np.int64)
             before = self._counts.get(reason)
             if before is not None:
-                fresh[: len(before)] += before
-            self._counts[reason] = fresh
+                total[: len(before)] = before
+            total[numbers] += some
+            self._counts[reason] = total
 
     def result(self, groups: Ints, count: int) -> tuple[Ints, tuple[str, ...]]:
         """One row for each of `count` larger groups, one column a reason, and the reasons."""
@@ -107,70 +111,20 @@ def _unit_frame(names: Sequence[tuple[str, str | None]]) -> pl.DataFrame:
     return units.with_columns(dialog=pl.lit(None, pl.String), turn=pl.lit(None, pl.Int32))
 
 
-@dataclass(frozen=True)
-class Positions:
-    """Sums by group of dialogues and by the how-manieth turn of the agent it is."""
-
-    group: Ints
-    position: Ints
-    own: Mapping[str, Floats]
-    other: Mapping[str, Floats]
-    turns: Floats
-
-    @classmethod
-    def of(cls, batch: TurnBatch, rows: Ints, state: State) -> "Positions":
-        """Still by turn: the group is the dialogue's number in the batch."""
-        agents = ~batch.is_partner
-        so_far: Ints = np.cumsum(agents)
-        first = so_far[batch.dialog_starts] - agents[batch.dialog_starts]
-        position = so_far[rows] - first[batch.dialog_of_turn[rows]] - 1
-        turns = np.column_stack([np.ones(len(rows)), state.other_turns.astype(np.float64)])
-        kept = position < MAX_POSITION
-        cut = {name: numbers[kept] for name, numbers in state.own.items()}
-        seen = {name: numbers[kept] for name, numbers in state.other.items()}
-        group = batch.dialog_of_turn[rows][kept]
-        return cls(group, position[kept], cut, seen, turns[kept])
-
-    def grouped(self, groups: Ints) -> "Positions":
-        """The same by the groups of the dialogues, added up."""
-        return Positions(groups[self.group], self.position, self.own, self.other, self.turns)._sum()
-
-    @classmethod
-    def merged(cls, parts: "list[Positions]") -> "Positions":
-        return cls(
-            np.concatenate([part.group for part in parts]),
-            np.concatenate([part.position for part in parts]),
-            _stacked([part.own for part in parts]),
-            _stacked([part.other for part in parts]),
-            np.concatenate([part.turns for part in parts]),
-        )._sum()
-
-    def _sum(self) -> "Positions":
-        cells, inverse = np.unique(self.group * MAX_POSITION + self.position, return_inverse=True)
-        count = len(cells)
-        return Positions(
-            cells // MAX_POSITION,
-            cells % MAX_POSITION,
-            {name: group_sums(rows, inverse, count) for name, rows in self.own.items()},
-            {name: group_sums(rows, inverse, count) for name, rows in self.other.items()},
-            group_sums(self.turns, inverse, count),
-        )
-
-    def part(
-        self, plan: ScoringPlan, pairs: list[tuple[str, str]], failures: Mapping[str, str]
-    ) -> Part:
-        """Metrics whose features add up, pooled over the turns at each position."""
-        state = State(self.own, self.other, self.turns[:, 1].astype(np.int64))
-        agent_turns = self.turns[:, 0].astype(np.int64)
-        units = _unit_frame([pairs[number] for number in self.group.tolist()])
-        columns = {
-            metric.name: larger_column(metric, state, failures, agent_turns, None, self.group)
-            for metric in plan.at("turn")
-            if all(feature.adds_up for feature in metric.definition.features)
-        }
-        numbered = units.with_columns(turn=pl.Series(self.position, dtype=pl.Int32))
-        return Part("position", numbered, columns, state, failures=failures)
-
-
-def _stacked(parts: list[Mapping[str, Floats]]) -> dict[str, Floats]:
-    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+def _position_part(
+    positions: Positions,
+    plan: ScoringPlan,
+    pairs: list[tuple[str, str]],
+    failures: Mapping[str, str],
+) -> Part:
+    """Metrics whose features add up, pooled over the turns at each position."""
+    state = positions.state()
+    agent_turns = positions.turns[:, 0].astype(np.int64)
+    units = _unit_frame([pairs[number] for number in positions.group.tolist()])
+    columns = {
+        metric.name: larger_column(metric, state, failures, agent_turns, None, positions.group)
+        for metric in plan.at("turn")
+        if all(feature.adds_up for feature in metric.definition.features)
+    }
+    numbered = units.with_columns(turn=pl.Series(positions.position, dtype=pl.Int32))
+    return Part("position", numbered, columns, state, failures=failures)

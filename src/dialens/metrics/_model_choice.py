@@ -49,7 +49,7 @@ class ModelChoice:
     size: str = "default"
     own: Mapping[str, str | Path] = field(default_factory=dict)
     folder: Path | None = None
-    cache_size: int = 20_000
+    cache_size: int = 65_536
 
     def __post_init__(self) -> None:
         if self.size not in SIZES:

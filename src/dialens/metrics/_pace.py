@@ -1,4 +1,7 @@
-"""Progress in other units: who works counts texts or pairs, who watches wants turns."""
+"""Progress in other units: who works counts texts or pairs, who watches wants turns.
+
+Steps too small for a whole unit are told as 0: whoever watches may end the work by an exception.
+"""
 
 from dialens.metrics._family import Advance
 
@@ -12,7 +15,7 @@ def paced(advance: Advance, units: int, items: int) -> Advance:
         >>> reported = []
         >>> step = paced(reported.append, units=2, items=6)
         >>> step(2), step(2), step(2), reported
-        (None, None, None, [1, 1])
+        (None, None, None, [0, 1, 1])
     """
     done = reported = 0
 
@@ -20,9 +23,8 @@ def paced(advance: Advance, units: int, items: int) -> Advance:
         nonlocal done, reported
         done += more
         now = units if items == 0 else min(units, units * done // items)
-        if now > reported:
-            advance(now - reported)
-            reported = now
+        more_units, reported = now - reported, now
+        advance(more_units)
 
     if items == 0:
         step(0)
@@ -66,6 +68,6 @@ class Shares:
         self._report(self._turns)
 
     def _report(self, turns: int) -> None:
-        if turns > self._reported:
-            self._advance(turns - self._reported)
-            self._reported = turns
+        more = max(0, turns - self._reported)
+        self._reported += more
+        self._advance(more)

@@ -1,7 +1,5 @@
 """What has to be said where some of the conversations that were scored broke off."""
 
-import polars as pl
-
 from dialens.base import counted, listed
 from dialens.corpus import agent_labels
 from dialens.metrics._scores import Scores
@@ -21,17 +19,12 @@ def partial_note(scores: Scores) -> str:
         >>> partial_note(score(Corpus.of(talks), metrics=["length"]))
         '1 of 2 dialogues broke off and counts as far as it went (bot: 1).'
     """
-    keys = ["system", "agent"]
-    counts = (
-        scores.states.group_by(keys, maintain_order=True)
-        .agg(pl.len(), pl.col("partial").sum())
-        .collect()
-    )
+    counts = scores.agents()
     total = int(counts["partial"].sum())
     if not total:
         return ""
-    labels = agent_labels(counts.select(keys).rows())
+    labels = agent_labels(counts.select("system", "agent").rows())
     by_agent = [f"{who}: {n:,}" for who, n in zip(labels, counts["partial"], strict=True) if n]
-    of = counted(int(counts["len"].sum()), "dialogue")
+    of = counted(int(counts["dialogs"].sum()), "dialogue")
     counts_as = "counts as far as it" if total == 1 else "count as far as they"
     return f"{total:,} of {of} broke off and {counts_as} went ({listed(by_agent)})."

@@ -1,9 +1,10 @@
 """What is scored and what comes out: the plan, and parts of a level with a column a metric."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+import numpy as np
 import polars as pl
 
 from dialens.base import DialensError
@@ -41,23 +42,35 @@ class Column:
         A turn has one reason; a larger unit lists its own, if it has one, and counts its turns'. A
         reason that is counted is not said once more.
         """
-        own = pl.Series([None, *self.values.reasons], dtype=pl.String).gather(self.values.code)
-        if self.missing is None or not self.missing.any():
-            return own.alias("reason")
-        counted = pl.DataFrame({f"m{i}": self.missing[:, i] for i in range(len(self.turn_reasons))})
-        parts = [
-            pl.when(pl.col(f"m{i}") > 0).then(pl.format(f"{reason} ×{{}}", pl.col(f"m{i}")))
-            for i, reason in enumerate(self.turn_reasons)
-        ]
-        counted_already = [
-            (pl.col("own") == reason) & (pl.col(f"m{i}") > 0)
-            for i, reason in enumerate(self.turn_reasons)
-        ]
-        alone = pl.when(~pl.any_horizontal(counted_already)).then("own")
-        joined = counted.with_columns(own=own).select(
-            pl.concat_str(alone, *parts, separator="; ", ignore_nulls=True).alias("reason")
-        )
-        return joined.to_series().replace("", None)
+        code, missing = self.values.code, self.missing
+        if missing is None or not missing.any():
+            return self.values.reason()
+        first, place = distinct_rows(np.column_stack([code, missing]))
+        said = map(self._worded, code[first].tolist(), missing[first].tolist())
+        return pl.Series("reason", list(said), dtype=pl.String)[place]
+
+    def _worded(self, code: int, missing: Sequence[int]) -> str | None:
+        """The reason of one unit."""
+        counted = {r: n for r, n in zip(self.turn_reasons, missing, strict=True) if n}
+        own = [self.values.reasons[code - 1]] if code else []
+        said = [reason for reason in own if reason not in counted]
+        return "; ".join([*said, *(f"{reason} ×{n}" for reason, n in counted.items())]) or None
+
+
+def distinct_rows(table: Ints) -> tuple[Ints, Ints]:
+    """Where each distinct row of a table of counts stands first, and for every row which it is.
+
+    Examples:
+        >>> first, place = distinct_rows(np.array([[7, 1], [7, 0], [7, 1]]))
+        >>> first.tolist(), place.tolist()
+        ([1, 0], [1, 0, 1])
+    """
+    first, place = np.zeros(1, np.int64), np.zeros(len(table), np.int64)
+    for column in table.T:
+        if column.any():
+            key = place * (int(column.max()) + 1) + column  # places are fewer than rows
+            _, first, place = np.unique(key, return_index=True, return_inverse=True)
+    return first, place
 
 
 @dataclass(frozen=True)
@@ -117,14 +130,15 @@ class ScoringPlan:
         return {f.name: f for metric in self.metrics for f in metric.definition.features}
 
     @cached_property
-    def compared(self) -> set[str]:
-        """Names of the features that some metric holds against the other side."""
-        return {
+    def compared(self) -> tuple[str, ...]:
+        """Names of the features that some metric holds against the other side, in their order."""
+        names = [
             feature.name
             for metric in self.metrics
             if "partner" in metric.card.needs
             for feature in metric.definition.features
-        }
+        ]
+        return tuple(dict.fromkeys(names))
 
     @cached_property
     def families(self) -> dict[str, Family]:

@@ -25,7 +25,7 @@ from dialens.metrics._reference import (
     reference_values,
 )
 from dialens.metrics._state import Floats
-from dialens.statistics import FEWEST, Jackknife, skewed_t
+from dialens.statistics import FEWEST, Ints, Jackknife, skewed_t
 
 if TYPE_CHECKING:
     from dialens.metrics._scores import Scores
@@ -34,6 +34,7 @@ _WORDS = "own|length|0"
 _TURNS = "own|length|1"
 _SHOWN = (0.05, 0.25, 0.5, 0.75, 0.95)
 _POINTS = 200
+_AT_ONCE = 32_768
 _QUANTILES = ("p05", "p25", "p50", "p75", "p95")
 _COLUMNS = ("percentile", "low", "high", "value", "n_reference", "by_length", "reason")
 FILES: Final = ("reference.parquet", "reference.csv")
@@ -116,22 +117,25 @@ def place_agents(
         references: Other reference values than those that ship.
     """
     known = (references or reference_values()).fitting(scores.signatures)
-    frame = scores.dialog_values(scores.names)
-    sizes = _sizes(scores, frame)
+    agents, rows_of = _agents(scores)
+    sizes = _sizes(scores)
     rows: list[dict[str, object]] = []
     for metric in scores.metrics:
         why = known.why_not(metric.name, metric.signature)
-        for (system, agent), part in sizes.group_by("system", "agent", maintain_order=True):
-            there = part.filter(pl.col(metric.name).is_not_null())
-            sizes_known = there[_WORDS].null_count() == 0
-            values = there[metric.name].to_numpy()
-            words, turns = (
-                there[name].to_numpy() if sizes_known else None for name in (_WORDS, _TURNS)
-            )
+        column = _column(scores.dialog_columns([metric.name]), metric.name)
+        for (system, agent), own in zip(agents, rows_of, strict=True):
+            values = column[own]
+            there = ~np.isnan(values)
+            values = values[there]
+            counts: list[Floats | None] = [
+                None if size is None else size[own][there] for size in sizes
+            ]
+            if any(count is not None and np.isnan(count).any() for count in counts):
+                counts = [None, None]
             for group in groups:
                 place = PlaceAmong(reason=why)
                 if why is None:
-                    place = place_values(known, metric.name, group, values, words, turns)
+                    place = place_values(known, metric.name, group, values, *counts)
                 rows.append(
                     {
                         "metric": metric.name,
@@ -145,15 +149,30 @@ def place_agents(
     return pl.DataFrame(rows, schema=PLACES)
 
 
-def _sizes(scores: "Scores", frame: pl.DataFrame) -> pl.DataFrame:
-    """The values of dialogues, beside them the words and turns of the agent where known."""
+def _agents(scores: "Scores") -> tuple[list[tuple[str, str]], list[Ints]]:
+    """The agents in the order in which they were met, and the places of their dialogues."""
+    keys = ["system", "agent"]
+    owners = scores.dialogs.select(pl.col(keys).cast(pl.Categorical)).collect(engine="streaming")
+    members = owners.with_row_index("row").group_by(keys, maintain_order=True).agg("row")
+    rows = [own.to_numpy().astype(np.int64) for own in members["row"]]
+    return [(system, agent) for system, agent in members.select(keys).iter_rows()], rows
+
+
+def _sizes(scores: "Scores") -> list[Floats | None]:
+    """The words and the turns of the agent in each dialogue, where they are known.
+
+    States and dialogues are written together, so they stand in the same order.
+    """
     there = scores.states.collect_schema().names()
     if _WORDS not in there:
-        nothing = pl.lit(None, pl.Float64)
-        return frame.with_columns(nothing.alias(_WORDS), nothing.alias(_TURNS))
-    keys = ["system", "agent", "dialog"]
-    sums = scores.states.select(*keys, _WORDS, _TURNS).collect(engine="streaming")
-    return frame.join(sums, on=keys, how="left", maintain_order="left")
+        return [None, None]
+    return [_column(scores.states, name) for name in (_WORDS, _TURNS)]
+
+
+def _column(table: pl.LazyFrame, name: str) -> Floats:
+    """A column of numbers, NaN where there is none."""
+    column = table.select(pl.col(name).cast(pl.Float64)).collect(engine="streaming")[name]
+    return column.to_numpy().astype(np.float64, copy=False)
 
 
 def place_values(
@@ -191,7 +210,9 @@ def place_values(
             bands = bands_of(distributions, words[rows])
         for band in np.unique(bands):
             here = rows[bands == band]
-            places[here] = distributions[band].percentiles(values[here])
+            for start in range(0, len(here), _AT_ONCE):
+                some = here[start : start + _AT_ONCE]
+                places[some] = distributions[band].percentiles(values[some])
             weights.append((distributions[band], len(here)))
     low, high, why = _interval(places)
     return PlaceAmong(
@@ -232,7 +253,7 @@ def _mixed(weights: Sequence[tuple[Distribution, int]]) -> tuple[float, ...]:
 
 def write_places(scores: "Scores", folder: Path) -> None:
     """Write where agents stand as Parquet and as CSV into a folder of scores."""
-    places = place_agents(scores)
+    places = scores.reference()
     parquet, csv = (folder / name for name in FILES)
     with atomic_file(parquet) as scratch:
         places.write_parquet(scratch)

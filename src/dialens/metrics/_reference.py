@@ -16,6 +16,7 @@ import numpy as np
 import polars as pl
 
 from dialens.metrics._state import Floats
+from dialens.models import without_arithmetic
 from dialens.statistics import Ints
 
 PEOPLE: Final = "people"
@@ -61,6 +62,12 @@ class Distribution:
     least_words: int = 0
     most_words: int | None = None
 
+    @cached_property
+    def _steps(self) -> tuple[Floats, Ints, Ints]:
+        """The distinct quantiles, and the first and the last place of each."""
+        steps, first = np.unique(self.quantiles, return_index=True)
+        return steps, first, np.append(first[1:], len(self.quantiles)) - 1
+
     def percentiles(self, values: Floats) -> Floats:
         """How many of a hundred units lie below each value; those that equal it count half.
 
@@ -70,8 +77,7 @@ class Distribution:
             [33, 83, 100, 100]
         """
         rounded = significant(np.asarray(values, dtype=np.float64))
-        steps, first = np.unique(self.quantiles, return_index=True)
-        last = np.append(first[1:], len(self.quantiles)) - 1
+        steps, first, last = self._steps
         middle = (self.probabilities[first] + self.probabilities[last]) / 2
         # Between two steps the share grows from the end of one to the start of the next.
         at = np.searchsorted(steps, rounded, side="right") - 1
@@ -114,9 +120,13 @@ class References:
     @cached_property
     def _rows(self) -> dict[tuple[str, str, str], list[Distribution]]:
         made: dict[tuple[str, str, str], list[Distribution]] = {}
-        for row in self.table.iter_rows(named=True):
+        every = self.table["quantiles"].explode(empty_as_null=False).to_numpy().astype(np.float64)
+        ends = np.cumsum(self.table["quantiles"].list.len().to_numpy())
+        quantiles = np.split(significant(every), ends[:-1])
+        rows = self.table.drop("quantiles").iter_rows(named=True)
+        for row, own in zip(rows, quantiles, strict=False):  # of no rows there is one empty part
             known = Distribution(
-                significant(np.asarray(row["quantiles"], dtype=np.float64)),
+                own,
                 self._probabilities,
                 row["n"],
                 row["least_words"] or 0,
@@ -138,7 +148,10 @@ class References:
             schema={"metric": pl.String, "run": pl.String},
         )
         table = self.table.join(run, on="metric", how="left", maintain_order="left")
-        same = (pl.col("signature") == pl.col("run")).fill_null(value=False)
+        names = {*self.table["signature"], *signatures.values()}
+        alike = {name: without_arithmetic(name) for name in names}
+        asked = pl.col("run").replace(alike)
+        same = (pl.col("signature").replace(alike) == asked).fill_null(value=False)
         first = pl.col("signature") == pl.col("signature").first().over("metric")
         return References(
             table.filter(same | (~same.any().over("metric") & first)).drop("run"), self.card
@@ -148,12 +161,13 @@ class References:
         """Why a metric that was computed like this cannot be held against the table, if it can't.
 
         The seed counts for metrics that draw; whatever else a signature names (model, lexicon,
-        version) has to be the same.
+        version) has to be the same, but for the arithmetic: what an agent's values differ by there
+        is small beside what people's do.
         """
         known = self.signatures.get(metric)
         if known is None:
             return "there are no reference values for this metric"
-        if known != signature:
+        if without_arithmetic(known) != without_arithmetic(signature):
             return (
                 f"the reference values were computed otherwise ({known}, here {signature}); they "
                 "hold for the default models and lexicons"

@@ -34,20 +34,23 @@ def reason_column(name: str) -> str:
 
 def long(part: Part, signatures: Mapping[str, str]) -> pl.DataFrame:
     """A part as rows of the scores table, metric by metric."""
-    frames = [
-        part.units.select(
-            pl.lit(name).alias("metric"),
-            pl.lit(part.level).alias("level"),
-            *UNITS,
-            pl.Series("value", column.values.value, nan_to_null=True),
-            pl.Series("n", column.n),
-            pl.Series("n_missing", column.n_missing),
-            column.reason(),
-            pl.lit(signatures[name]).alias("signature"),
-        )
-        for name, column in part.columns.items()
-    ]
-    return pl.concat([SCORES.to_frame(), *frames])
+    names, columns = list(part.columns), part.columns.values()
+    if not names:
+        return SCORES.to_frame()
+    height = part.units.height
+    metric = np.repeat(np.arange(len(names)), height)
+    units = pl.concat([part.units.select(UNITS)] * len(names), rechunk=True)
+    value = np.concatenate([column.values.value for column in columns])
+    frame = units.with_columns(
+        pl.Series("metric", names)[metric],
+        pl.Series("level", [part.level]).new_from_index(0, len(metric)),
+        pl.Series("value", value, nan_to_null=True),
+        pl.Series("n", np.concatenate([column.n for column in columns])),
+        pl.Series("n_missing", np.concatenate([column.n_missing for column in columns])),
+        pl.concat([column.reason() for column in columns], rechunk=True),
+        pl.Series("signature", [signatures[name] for name in names])[metric],
+    )
+    return frame.select(SCORES.names())
 
 
 def state_table(part: Part, partial: pl.Series) -> pl.DataFrame:
@@ -75,10 +78,9 @@ def dialog_table(part: Part) -> pl.DataFrame:
     """The values of the dialogues of a part, and the reasons of those that are missing."""
     columns = []
     for name, column in part.columns.items():
-        reasons = pl.Series([None, *column.values.reasons], dtype=pl.String)
         columns += [
             pl.Series(name, column.values.value, nan_to_null=True),
-            reasons.gather(column.values.code).alias(reason_column(name)),
+            column.values.reason().alias(reason_column(name)),
         ]
     return part.units.select(*UNITS[:3]).hstack(columns)
 

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from threading import RLock
 from typing import TypeVar, cast
 
@@ -12,6 +13,7 @@ from dialens.base import DialensError, did_you_mean, first_line
 from dialens.metrics._batch import TurnBatch
 from dialens.metrics._family import (
     Advance,
+    AheadScorer,
     AnyScorer,
     Family,
     PoolScorer,
@@ -124,14 +126,35 @@ class ScorerSet:
             units: To score; those that are alike are scored once.
             advance: Called with the number of units just done; in the end all were counted.
         """
-        scorer = cast(Scorer, self._opened[family.name])
-        width = family.width
+        return self.begin(family, units, advance)()
 
-        def score(some: list[Unit], tell: Advance) -> Floats:
-            values = np.asarray(scorer.score(some, tell), np.float64)
-            if values.shape != (len(some), width):
-                raise ValueError(f"{family.name} gave {values.shape} for {len(some)} units")
-            return np.where(np.isfinite(values), values, np.nan)
+    def begin(
+        self,
+        family: Family,
+        units: Sequence[Unit],
+        advance: Advance = lambda _: None,
+    ) -> Callable[[], Floats]:
+        """Have a family's networks begin, if it has any; what it returns gives what `run` does."""
+        scorer = cast(Scorer, self._opened[family.name])
+        places = _places(units)
+        if isinstance(scorer, AheadScorer) and not family.cached and places:
+            rows = scorer.begin(list(places), advance)
+        else:
+            rows = partial(self._scored, family, places, advance)
+
+        def finish() -> Floats:
+            try:
+                if self.failed(family) is None:
+                    values = _checked(family, rows(), len(places))
+                    return values[[places[unit] for unit in units]]
+            except DialensError as error:
+                self._fail(family, str(error))
+            return np.full((len(units), family.width), np.nan)
+
+        return finish
+
+    def _scored(self, family: Family, places: Mapping[Unit, int], advance: Advance) -> Floats:
+        scorer = cast(Scorer, self._opened[family.name])
 
         def parts(unit: Unit) -> list[str]:
             background = () if unit.background is None else (unit.background,)
@@ -147,12 +170,10 @@ class ScorerSet:
             texts = (unit.response, *unit.context, *unit.references)
             return sum(map(len, texts))
 
-        try:
-            rows = self._found(family, units, score, parts, weight, advance)
-        except DialensError as error:
-            self._fail(family, str(error))
-            return np.full((len(units), width), np.nan)
-        return np.stack([rows[unit] for unit in units]) if units else np.empty((0, width))
+        def score(some: list[Unit], tell: Advance) -> Floats:
+            return _checked(family, scorer.score(some, tell), len(some))
+
+        return self._found(family, list(places), score, parts, weight, advance)
 
     def score_words(self, family: Family, batch: TurnBatch) -> tuple[Floats, Floats]:
         """Values of turns and of dialogues, of a family that scores words and is `ready`."""
@@ -167,10 +188,12 @@ class ScorerSet:
         """Vectors of texts by a pooled family's scorer, which must be `ready`."""
         scorer = self.pool_scorer(family)
         try:
-            return self._found(family, texts, scorer.embed, lambda text: [text], len, advance)
+            distinct = list(dict.fromkeys(texts))
+            rows = self._found(family, distinct, scorer.embed, lambda text: [text], len, advance)
         except DialensError as error:
             self._fail(family, str(error))
             return {}
+        return dict(zip(distinct, rows, strict=True))
 
     def try_out(self, family: Family, units: Sequence[Unit]) -> None:
         """Compute, and keep, what a family does for each unit, whatever its kind."""
@@ -187,32 +210,43 @@ class ScorerSet:
     def _found(
         self,
         family: Family,
-        asked: Sequence[T],
+        distinct: list[T],
         make: Callable[[list[T], Advance], Floats],
         parts: Callable[[T], list[str]],
         weight: Callable[[T], int],
         advance: Advance,
-    ) -> dict[T, Floats]:
-        """Rows by what was asked for: from the cache, or made and put there."""
+    ) -> Floats:
+        """Rows of what is asked for, each of it once: from the cache, or made and put there."""
         with self._lock:
-            distinct = list(dict.fromkeys(asked))
-            results: dict[T, Floats] = {}
-            keys: dict[T, bytes] = {}
-            if family.cached:
-                signed = f"{family.name} {family.version} {self._opened[family.name].signature}"
-                keys = {item: content_key(signed, parts(item)) for item in distinct}
-                cached = self._cache.get(list(keys.values()))
-                results = {item: cached[key] for item, key in keys.items() if key in cached}
-                advance(len(results))
+            if not distinct:
+                return np.empty((0, family.width))
+            if not family.cached:
+                return np.asarray(make(distinct, advance), np.float64)
+            signed = f"{family.name} {family.version} {self._opened[family.name].signature}"
+            keys = {item: content_key(signed, parts(item)) for item in distinct}
+            cached = self._cache.get(list(keys.values()))
+            results = {item: cached[key] for item, key in keys.items() if key in cached}
+            advance(len(results))
             fresh = [item for item in distinct if item not in results]
-            if family.cached:  # portions of like lengths; others are not cut up
-                fresh.sort(key=weight, reverse=True)
-            for some in _portions(fresh) if family.cached else [fresh] if fresh else []:
+            fresh.sort(key=weight, reverse=True)  # portions of like lengths
+            for some in _portions(fresh):
                 rows = np.asarray(make(some, advance), np.float64)
                 results |= zip(some, rows, strict=True)
-                if family.cached:
-                    self._cache.put({keys[item]: results[item] for item in some})
-            return results
+                self._cache.put({keys[item]: results[item] for item in some})
+            return np.array([results[item] for item in distinct], np.float64)
+
+
+def _places(units: Sequence[Unit]) -> dict[Unit, int]:
+    """The distinct units, numbered."""
+    return {unit: place for place, unit in enumerate(dict.fromkeys(units))}
+
+
+def _checked(family: Family, rows: Floats, count: int) -> Floats:
+    """Finite numbers of the shape that is due; NaN where they are not."""
+    values = np.asarray(rows, np.float64)
+    if values.shape != (count, family.width):
+        raise ValueError(f"{family.name} gave {values.shape} for {count} units")
+    return np.where(np.isfinite(values), values, np.nan)
 
 
 def _portions(items: Sequence[T]) -> Iterator[list[T]]:

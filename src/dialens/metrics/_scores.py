@@ -279,17 +279,44 @@ class Scores:
             ready[name] = metric
         return ready
 
-    def dialog_values(self, names: Sequence[str]) -> pl.DataFrame:
-        """One row a dialogue: who it is, then the values of metrics; null where they have none."""
+    def agents(self) -> pl.DataFrame:
+        """One row an agent in the order in which they were met: how many dialogues it has.
+
+        `partial` counts those that broke off; it is missing where that is not known.
+
+        Examples:
+            >>> from dialens.corpus import Corpus, Dialogue, Turn
+            >>> from dialens.metrics import score
+            >>> talks = [Dialogue("s", "bot", "d1", [Turn("B", "agent", "Glad you ask!")])]
+            >>> score(Corpus.of(talks), metrics=["length"]).agents().rows()
+            [('s', 'bot', 1, 0)]
+        """
+        known = "partial" in self.states.collect_schema().names()
+        counts = [pl.len().alias("dialogs"), *([pl.col("partial").sum()] if known else [])]
+        by_agent = self.states.group_by("system", "agent", maintain_order=True).agg(counts)
+        return by_agent.collect(engine="streaming")
+
+    def dialog_columns(self, names: Sequence[str]) -> pl.LazyFrame:
+        """One row a dialogue, not yet read: who it is, then the values of metrics.
+
+        Null where they have none. Of very many dialogues a metric at a time should be read.
+        """
         columns = self.dialogs.collect_schema().names()
         values = [
             pl.col(name) if name in columns else pl.lit(None, pl.Float64).alias(name)
             for name in names
         ]
-        return self.dialogs.select(*UNITS[:3], *values).collect(engine="streaming")
+        return self.dialogs.select(*UNITS[:3], *values)
 
-    def dialog_reasons(self, names: Sequence[str]) -> pl.DataFrame:
-        """One row a dialogue, a column a metric: why it has no value; null where it has one."""
+    def dialog_values(self, names: Sequence[str]) -> pl.DataFrame:
+        """One row a dialogue: who it is, then the values of metrics; null where they have none."""
+        return self.dialog_columns(names).collect(engine="streaming")
+
+    def dialog_reasons(self, names: Sequence[str]) -> pl.LazyFrame:
+        """One row a dialogue, not yet read, a column a metric: why it has no value, if it has none.
+
+        In the order of `dialog_columns`.
+        """
         columns = self.dialogs.collect_schema().names()
         reasons = [
             pl.col(reason_column(name)).alias(name)
@@ -297,7 +324,7 @@ class Scores:
             else pl.lit("not defined for a dialogue").alias(name)
             for name in names
         ]
-        return self.dialogs.select(reasons).collect(engine="streaming")
+        return self.dialogs.with_columns(reasons).select(names)
 
     def reference(self, groups: Sequence[str] = (PEOPLE, SYSTEMS)) -> pl.DataFrame:
         """Where each agent stands among people and public systems on each metric.
@@ -318,7 +345,19 @@ class Scores:
             >>> place["percentile"] < 20, place["reason"]
             (True, 'fewer than 6 dialogs, so the place has no interval')
         """
-        return place_agents(self, groups=groups)
+        wanted = tuple(groups)
+        for known, table in self._places.items():
+            if wanted == known:
+                return table
+            if len(wanted) == 1 and wanted[0] in known:
+                return table.filter(pl.col("group") == wanted[0])
+        self._places[wanted] = place_agents(self, groups=wanted)
+        return self._places[wanted]
+
+    @cached_property
+    def _places(self) -> dict[tuple[str, ...], pl.DataFrame]:
+        """What `reference` gave, by groups: many dialogues take a while, and several ask."""
+        return {}
 
     def state_columns(self, names: Sequence[str]) -> list[str]:
         """The columns of the states that these metrics compute from."""

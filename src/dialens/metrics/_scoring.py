@@ -1,18 +1,19 @@
 """Scoring a corpus: a plan from names of metrics, then its parts into memory or into a folder."""
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
-from dataclasses import replace
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import polars as pl
 from polars.io.plugins import register_io_source
 
-from dialens.base import DialensError, DialensWarning, TableSink
+from dialens.base import MEMORY, Advance, DialensError, DialensWarning, TableSink
 from dialens.corpus import LEVELS, Corpus, partial_dialogs
 from dialens.metrics._card import MetricCard, Resources
-from dialens.metrics._engine import open_scorers, score_parts
+from dialens.metrics._engine import ScoredBatch, merged_parts, open_scorers, score_parts
+from dialens.metrics._features import Scratch
 from dialens.metrics._language import fit_to_language
 from dialens.metrics._parts import UNITS, Part, ScoringPlan
 from dialens.metrics._registry import select
@@ -20,10 +21,61 @@ from dialens.metrics._score_tables import SCORES, dialog_table, long, state_tabl
 from dialens.metrics._scored_metric import ScoredMetric, features_of, write_cards
 from dialens.metrics._scores import DIALOGS, POSITIONS, STATES, TABLE, Scores
 
-_MOST_TURNS = 100_000
+_MOST_TURNS = 50_000  # larger ones are no faster, and what is under way takes more memory
 _TURNS_FOR_ENCODERS = 4_096  # encoders take minutes for what words take a second for
-_BATCH_CHARACTERS = 16_000_000
+_TURNS_FOR_A_CARD = 16_384  # a graphics card takes a second, and batches cost something each
 _LOOKED_AT = 2_000
+
+# What a third of the memory is for: batches that wait or are worked on, measured at their peak.
+_BYTES_A_TURN = 1_500
+_BYTES_A_CHARACTER = 20
+_WAITING = 2
+# A sixteenth each is for the words that are known and for sets of n-grams; the rest is for reading,
+# writing and models.
+_SHARE_OF_SETS = _SHARE_OF_WORDS = 16
+_BYTES_A_WORD = 600
+
+
+@dataclass(frozen=True)
+class BatchReading:
+    """How a plan reads a corpus, wherever its batches are scored.
+
+    Attributes:
+        columns: Of the turns.
+        rows: Of a batch, about; no dialogue is in two of them.
+        most_words: Words that a process remembers.
+        references: Where a metric reads them.
+    """
+
+    columns: tuple[str, ...]
+    rows: int
+    most_words: int
+    references: pl.DataFrame | None = None
+
+    @classmethod
+    def of(
+        cls,
+        corpus: Corpus,
+        plan: ScoringPlan,
+        references: pl.DataFrame | None,
+        *,
+        threads: int,
+        memory: int,
+    ) -> "BatchReading":
+        """What a plan wants of a corpus, with so many threads and bytes."""
+        columns = [*UNITS, "role", "text"]
+        families = plan.families.values()
+        if any("background" in family.reads or family.scores_silence for family in families):
+            columns.append("meta")  # what a turn was spoken from, and what it is without words
+        rows = _batch_size(corpus, threads, memory)
+        if any(family.kind != "words" for family in families):
+            on_card = plan.scorers.context.on_card
+            rows = min(rows, _TURNS_FOR_A_CARD if on_card else _TURNS_FOR_ENCODERS)
+        return cls(tuple(columns), rows, memory // _SHARE_OF_WORDS // _BYTES_A_WORD, references)
+
+
+BatchSource = Callable[[ScoringPlan, BatchReading, Advance], Iterable[ScoredBatch]]
+"""Gives the batches of a corpus in their order, scored by a plan."""
 
 
 def score(
@@ -101,11 +153,24 @@ def score_into(
     *,
     levels: Sequence[str] = LEVELS,
     threads: int | None = None,
+    memory: int = MEMORY,
+    scored_elsewhere: BatchSource | None = None,
     advance: Callable[[int], None] = lambda _: None,
 ) -> Scores:
-    """Score a corpus of any size into a folder, batch by batch; arguments as for `score`.
+    """Score a corpus of any size into a folder, batch by batch.
 
     What comes back reads the folder, and computes with the plan's own metrics.
+
+    Args:
+        corpus: What `dialens.read` gives.
+        folder: Made if it is not there; temporary files go there too.
+        plan: What is computed.
+        levels: As for `score`.
+        threads: As for `score`.
+        memory: About how many bytes may be taken, models aside. It decides how large batches are
+            and when sets go to temporary files, and changes no value.
+        scored_elsewhere: Gives the batches where others score them (`dialens.metrics.cluster`).
+        advance: As for `score`.
     """
     references = open_scorers(corpus, plan)
     signatures = {metric.name: metric.signature for metric in plan.metrics}
@@ -116,7 +181,8 @@ def score_into(
     dialogs: TableSink | None = None
     with ExitStack() as stack:
         table = stack.enter_context(TableSink(folder / TABLE, SCORES))
-        for part in _parts(corpus, plan, references, threads, advance):
+        parts = _parts(corpus, plan, references, threads, advance, memory, folder, scored_elsewhere)
+        for part in stack.enter_context(closing(parts)):
             if part.level == "position":
                 positions.append(long(part, signatures))
             elif part.level in levels:
@@ -183,29 +249,32 @@ def _parts(
     references: pl.DataFrame | None,
     threads: int | None,
     advance: Callable[[int], None],
-) -> Iterator[Part]:
-    wanted = [*UNITS, "role", "text"]
-    families = plan.families.values()
-    if any("background" in family.reads or family.scores_silence for family in families):
-        wanted.append("meta")  # it tells what a turn was spoken from, and what it is without words
-    columns = corpus.turns.select(wanted)
-    size = _batch_size(corpus)
-    if any(family.kind != "words" for family in families):
-        size = min(size, _TURNS_FOR_ENCODERS)
-    batches = replace(corpus, turns=columns).batches(turns=size)
+    memory: int = MEMORY,
+    folder: Path | None = None,
+    elsewhere: BatchSource | None = None,
+) -> Generator[Part]:
+    threads = threads or pl.thread_pool_size()
+    reading = BatchReading.of(corpus, plan, references, threads=threads, memory=memory)
+    scratch = Scratch(memory // _SHARE_OF_SETS, folder)
+    if elsewhere is not None:
+        return merged_parts(elsewhere(plan, reading, advance), plan, scratch)
+    turns = corpus.turns.select(reading.columns)
     return score_parts(
-        batches,
+        replace(corpus, turns=turns).batches(turns=reading.rows),
         plan,
         references=references,
-        threads=threads or pl.thread_pool_size(),
+        threads=threads,
+        scratch=scratch,
+        most_words=reading.most_words,
         advance=advance,
     )
 
 
-def _batch_size(corpus: Corpus) -> int:
-    """Turns a batch: fewer where turns are long, so that memory follows text and not rows."""
+def _batch_size(corpus: Corpus, threads: int, memory: int) -> int:
+    """Turns a batch: as many as fit, fewer where turns are long."""
     looked_at = corpus.turns.select("text").head(_LOOKED_AT).collect()["text"]
     characters = looked_at.str.len_bytes().mean()
-    if not isinstance(characters, float):
-        return _MOST_TURNS
-    return int(min(_MOST_TURNS, max(1, _BATCH_CHARACTERS // max(characters, 1.0))))
+    characters = characters if isinstance(characters, float) else 0.0
+    turn = _BYTES_A_TURN + _BYTES_A_CHARACTER * characters
+    fit = memory / 3 / (threads + _WAITING) / turn
+    return int(min(_MOST_TURNS, max(1.0, fit)))

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Concatenate, ParamSpec, Self, TypeVar
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from dialens.metrics._memo import Memo
@@ -38,7 +39,7 @@ class State:
         **options: P.kwargs,
     ) -> T:
         """What several metrics need of the same units, computed for the first that asks."""
-        return self._memo.get(function, self, *arguments, **options)
+        return self._memo.get_for(function, self, *arguments, **options)
 
 
 @dataclass(frozen=True)
@@ -79,6 +80,13 @@ class Values:
     def none(cls, height: int, reason: str) -> Self:
         """No value for any of so many units."""
         return cls(np.full(height, np.nan), np.ones(height, np.uint8), (reason,))
+
+    def reason(self) -> pl.Series:
+        """Why each value is missing; null where it is not."""
+        reasons = pl.Series("reason", [None, *self.reasons], dtype=pl.String)
+        if not self.code.any():
+            return reasons.new_from_index(0, len(self.code))
+        return reasons[self.code]
 
 
 def ratio(top: Floats, bottom: Floats) -> Floats:

@@ -1,6 +1,8 @@
-from ._batches import padded, shuffled_batches, token_batches
+from ._batches import padded, run_batches, shuffled_batches, token_batches
 from ._card import ModelCard, Task, read_card
 from ._catalogue import Catalogue, CatalogueEntry, FileCheck, catalogue, verify
+from ._device_model import arithmetic_in, in_floats, without_arithmetic
+from ._devices import DEVICES, chosen_device, on_device, why_not
 from ._emotions import POSITIVE_EMOTIONS
 from ._empathy import EMPATHY, WARM, EmpathyInputs, EmpathyScorer
 from ._engagement import (
@@ -48,6 +50,7 @@ from ._store import Listed, list_models, load
 
 __all__ = [
     "CONTEXT_TURNS",
+    "DEVICES",
     "EMPATHY",
     "ENGAGING",
     "FORMULA",
@@ -77,16 +80,19 @@ __all__ = [
     "TextInput",
     "TorchModel",
     "activated",
+    "arithmetic_in",
     "averaged",
     "background_pairs",
     "catalogue",
     "check_chances",
     "check_tokenizer",
+    "chosen_device",
     "content_words",
     "context",
     "has_larger_models",
     "has_tokenizer",
     "has_trait_models",
+    "in_floats",
     "is_shipped",
     "largest",
     "length_sorted",
@@ -97,9 +103,11 @@ __all__ = [
     "load_tokenizer",
     "make_plain",
     "margins",
+    "on_device",
     "padded",
     "positive_label",
     "read_card",
+    "run_batches",
     "shipped_folder",
     "shipped_places",
     "shuffled_batches",
@@ -107,4 +115,6 @@ __all__ = [
     "special_tokens",
     "token_batches",
     "verify",
+    "why_not",
+    "without_arithmetic",
 ]

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dialens.base import DialensError
+from dialens.models._devices import free_memory, memory_is_full
+
+T = TypeVar("T")
 Rows = NDArray[np.int64]
 Lengths = NDArray[np.integer[Any]]
 
@@ -28,6 +32,44 @@ def token_batches(lengths: Sequence[int] | Lengths, tokens: int) -> Iterator[Row
         size = max(1, tokens // max(1, int(known[order[start]])))
         yield order[start : start + size]
         start += size
+
+
+def run_batches(batches: Iterable[Rows], run: Callable[[Rows], T]) -> Iterator[tuple[Rows, T]]:
+    """Yield the rows of batches, and what a network makes of them.
+
+    Where the memory of a graphics card is full, this batch and those after it are cut smaller.
+
+    Raises:
+        DialensError: One row by itself is too large.
+
+    Examples:
+        >>> done = run_batches([np.arange(2), np.arange(2, 5)], len)
+        >>> [(rows.tolist(), count) for rows, count in done]
+        [([0, 1], 2), ([2, 3, 4], 3)]
+    """
+    parts = 1
+    for rows in batches:
+        start, size = 0, -(-len(rows) // parts)
+        while start < len(rows):
+            some = rows[start : start + size]
+            try:
+                result = run(some)
+            except RuntimeError as error:
+                if not memory_is_full(error):
+                    raise
+                if len(some) == 1:
+                    raise DialensError(
+                        "The graphics card has too little free memory even for one text. Free it, "
+                        "or use --device cpu."
+                    ) from error
+            else:
+                yield some, result
+                start += len(some)
+                continue
+            # Outside of the handler, whose error would keep the tensors of the failed run.
+            free_memory()
+            size = len(some) // 2
+            parts = -(-len(rows) // size)
 
 
 def shuffled_batches(

@@ -19,11 +19,9 @@ the probability of its warmest sentence.
 from __future__ import annotations
 
 import hashlib
-import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -42,9 +40,10 @@ from dialens.models._engagement import (
 )
 from dialens.models._engagement import TASK as ENGAGEMENT
 from dialens.models._huggingface import TorchModel
+from dialens.models._phrases import IGNORED, Phrases
 from dialens.models._runtime import Model
 from dialens.models._store import load
-from dialens.text import tokenise_texts
+from dialens.text import LONGEST_NGRAM, tokenise_texts
 
 Floats = NDArray[np.float64]
 
@@ -55,8 +54,6 @@ WARM = ("warm", "empathic")
 
 PHRASES_FILE = "empathy.npz"
 _CELEBRATES, _CONSOLES, _BAD, _GOOD = "celebrates", "consoles", "bad", "good"
-_LONGEST_NGRAM = 3
-_IGNORED = frozenset({".", ","})
 _MOST_SENTENCES = 40
 _END = re.compile(r"(?<=[.!?…])[\"')\]”’]*\s+|\n+")
 
@@ -103,45 +100,6 @@ class EmpathyFormula:
         return formula
 
 
-class Phrases:
-    """A linear model over the n-grams of a sentence, each counted once, in unit length.
-
-    Args:
-        weights: Inverse document frequency and weight of each n-gram.
-        bias: Of a sentence without any of them.
-
-    Examples:
-        >>> phrases = Phrases({"so sorry": (2.0, 3.0), "sorry": (1.0, 0.5)}, bias=-1.0)
-        >>> phrases.logits(["So sorry.", "Hi."]).round(3).tolist()
-        [1.907, -1.0]
-    """
-
-    def __init__(self, weights: Mapping[str, tuple[float, float]], bias: float) -> None:
-        self._weights = weights
-        self._bias = bias
-
-    @classmethod
-    def load(cls, file: Path) -> Phrases:
-        """Read what the recipe wrote."""
-        with np.load(file, allow_pickle=False) as parts:
-            names = parts["phrases"].tobytes().decode("utf-8").split("\n")
-            rarity = parts["rarity"].astype(np.float64).tolist()
-            weights = parts["weights"].astype(np.float64).tolist()
-            bias = float(parts["bias"])
-        return cls(dict(zip(names, zip(rarity, weights, strict=True), strict=True)), bias)
-
-    def logits(self, texts: Sequence[str]) -> Floats:
-        """Return the logit of each text."""
-        return np.array([self._logit(found) for found in ngrams(texts)], dtype=np.float64)
-
-    def _logit(self, found: Sequence[str]) -> float:
-        known = [self._weights[ngram] for ngram in found if ngram in self._weights]
-        length = math.hypot(*(rarity for rarity, _ in known))
-        if length == 0:
-            return self._bias
-        return self._bias + sum(rarity * weight for rarity, weight in known) / length
-
-
 def ngrams(texts: Sequence[str]) -> list[list[str]]:
     """Return the n-grams of one to three words of each text, each once, in order.
 
@@ -149,19 +107,20 @@ def ngrams(texts: Sequence[str]) -> list[list[str]]:
         >>> ngrams(["So, so sorry."])
         [['so', 'sorry', 'so so', 'so sorry', 'so so sorry']]
     """
-    found = []
-    for tokens in tokenise_texts(texts):
-        words = [token for token in tokens if token not in _IGNORED]
-        found.append(
-            list(
-                dict.fromkeys(
-                    " ".join(words[start : start + size])
-                    for size in range(1, _LONGEST_NGRAM + 1)
-                    for start in range(len(words) - size + 1)
-                )
+    return [
+        list(
+            dict.fromkeys(
+                " ".join(words[start : start + size])
+                for size in range(1, LONGEST_NGRAM + 1)
+                for start in range(len(words) - size + 1)
             )
         )
-    return found
+        for words in _words(texts)
+    ]
+
+
+def _words(texts: Sequence[str]) -> list[list[str]]:
+    return [[token for token in tokens if token not in IGNORED] for tokens in tokenise_texts(texts)]
 
 
 def sentences(text: str) -> list[str]:
@@ -265,7 +224,8 @@ class EmpathyScorer:
         if self.formula is None or not isinstance(self.model, Model):
             return ""
         card = self.model.card
-        parts = [card.files[name] for name in (PHRASES_FILE, card.graphs[self.model.precision])]
+        # The weights, which are the same in every arithmetic; that is named beside them.
+        parts = [card.files[name] for name in (PHRASES_FILE, card.graphs["int8"])]
         made = hashlib.sha256(f"{self.formula}{parts}".encode()).hexdigest()
         return f"formula@{made[:8]}"
 
@@ -314,8 +274,10 @@ class EmpathyScorer:
         count = len(inputs.answered_rows)
         if self.formula is None or reactions is None:
             return sigmoid(largest(warm[inputs.sentence_rows], inputs.reply_of, count))
-        phrases = self._read_phrases().logits(inputs.texts)
-        each = (warm / self.formula.warm + phrases / self.formula.phrases)[inputs.sentence_rows]
+        said, sentence = np.unique(inputs.sentence_rows, return_inverse=True)
+        phrases = self._read_phrases().logits([inputs.texts[row] for row in said.tolist()])
+        each = warm[inputs.sentence_rows] / self.formula.warm
+        each = each + phrases[sentence] / self.formula.phrases
         celebrates, consoles, bad, good = (
             sigmoid(raw[:, self.model.labels.index(name)])
             for name in (_CELEBRATES, _CONSOLES, _BAD, _GOOD)

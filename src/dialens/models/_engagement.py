@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from dialens.base import DialensError
 from dialens.models._runtime import Model
 from dialens.models._store import load
-from dialens.text import is_word, stop_words, tokenise
+from dialens.text import Vocabulary, is_word, stop_words, tokenise
 
 if TYPE_CHECKING:
     from dialens.models._huggingface import TorchModel
@@ -331,11 +331,14 @@ def content_words(texts: Sequence[str]) -> Floats:
         >>> content_words(["The castle!", ""]).tolist()
         [1.0, 0.0]
     """
-    frame = pl.DataFrame({"text": pl.Series(texts, dtype=pl.String)}).with_row_index("row")
-    tokens = frame.select("row", token=tokenise("text")).explode("token", empty_as_null=False)
-    words = tokens.filter(is_word("token"))
-    kept = (stop_words().weights(words["token"]) == 0).all(axis=1)
-    counted = np.bincount(words["row"].to_numpy()[kept], minlength=len(texts))
+    tokens = pl.Series("text", texts, dtype=pl.String).to_frame().select(tokenise("text"))["text"]
+    vocabulary = Vocabulary()
+    word_of = vocabulary.encode(tokens.explode(empty_as_null=False))
+    words = vocabulary.words()
+    counts = words.to_frame().select(is_word("word")).to_series().to_numpy()
+    counts = counts & (stop_words().weights(words) == 0).all(axis=1)
+    row_of = np.repeat(np.arange(len(texts)), tokens.list.len().to_numpy())
+    counted = np.bincount(row_of[counts[word_of]], minlength=len(texts))
     return counted.astype(np.float64)
 
 

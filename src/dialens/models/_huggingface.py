@@ -10,13 +10,17 @@ from typing import Any
 import numpy as np
 
 from dialens.base import DialensError, first_line, sha256_file
+from dialens.models._batches import run_batches, token_batches
 from dialens.models._classifiers import ClassifierConfig, read_config
+from dialens.models._devices import chosen_device, memory_is_full, on_device
 from dialens.models._folders import SAFE_WEIGHTS, FolderError, load_model, load_tokenizer
 from dialens.models._inputs import TextInput, check_inputs, wordless_tokens
 from dialens.models._runtime import Advance, Reading, activated, length_sorted, shown_progress
 
 LOGITS = "logits"
 """The one output of such a classifier."""
+
+_CHARACTERS_ON_DEVICE = 131_072  # of the texts of a batch, some 32,000 tokens
 
 
 class TorchModel:
@@ -25,11 +29,14 @@ class TorchModel:
     Args:
         folder: Holds ``config.json``, the tokenizer's files and ``model.safetensors``.
         threads: CPU threads of PyTorch; 0 leaves them as they are.
+        device: ``cpu``, ``cuda``, or ``auto`` for a graphics card where there is one; floats
+            everywhere.
     """
 
-    def __init__(self, folder: Path, *, threads: int = 0) -> None:
+    def __init__(self, folder: Path, *, threads: int = 0, device: str = "cpu") -> None:
         self.folder = folder
         self.threads = threads
+        self.wanted_device = device
         self._parts: tuple[Any, Any] | None = None
 
     def __repr__(self) -> str:
@@ -39,6 +46,15 @@ class TorchModel:
     def config(self) -> ClassifierConfig:
         """What the folder's ``config.json`` says."""
         return read_config(self.folder)
+
+    @cached_property
+    def device(self) -> str:
+        """Where it computes.
+
+        Raises:
+            DialensError: A graphics card was asked for, and it cannot be used.
+        """
+        return chosen_device(self.wanted_device)
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -106,8 +122,14 @@ class TorchModel:
         known = np.empty(len(inputs), dtype=np.bool_)
         title = label or f"Model {self.folder.name}"
         with shown_progress(title, len(inputs), advance) as tell, torch.inference_mode():
-            for rows in length_sorted(lengths):
-                logits[rows], known[rows] = self._run(model, tokenizer, [inputs[i] for i in rows])
+            batches = length_sorted(lengths)
+            if self.device != "cpu":
+                batches = token_batches(lengths, _CHARACTERS_ON_DEVICE)
+            done = run_batches(
+                batches, lambda rows: self._run(model, tokenizer, [inputs[i] for i in rows])
+            )
+            for rows, found in done:
+                logits[rows], known[rows] = found
                 tell(len(rows))
         return Reading(dict.fromkeys(outputs, logits), known)
 
@@ -125,8 +147,10 @@ class TorchModel:
                 max_length=self._longest(tokenizer),
                 return_tensors="pt",
             )
-            logits = model(**batch).logits.float().numpy()
+            logits = model(**batch.to(self.device)).logits.float().cpu().numpy()
         except (IndexError, RuntimeError, ValueError) as error:
+            if memory_is_full(error):
+                raise
             raise DialensError(
                 f"{self.folder} cannot be run: {first_line(error)}. Weights, tokenizer and "
                 "config.json must come from one model"
@@ -185,7 +209,7 @@ class TorchModel:
                 f"{self.folder} is no trained classifier: {gaps}. Give a folder saved after "
                 "training"
             )
-        return loaded.model, tokenizer
+        return on_device(loaded.model, self.device, self.folder), tokenizer
 
 
 def _known(tokenizer: Any, batch: Any, *, pairs: bool) -> list[bool]:

@@ -8,23 +8,33 @@ every sixth token is hidden at once (as many as in training), which costs at mos
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from dialens.base import DialensError
-from dialens.models._card import ModelCard, check_file
-from dialens.models._inputs import encode_inputs, make_plain
+from dialens.models._batches import token_batches
+from dialens.models._card import ModelCard
+from dialens.models._device_model import (
+    DeviceModel,
+    arithmetic_of,
+    device_for,
+    open_device_model,
+)
+from dialens.models._inputs import encode_inputs
 from dialens.models._runtime import Precision, length_sorted
+from dialens.models._sessions import check_files, open_tokenizer
 
 if TYPE_CHECKING:
-    from onnxruntime import InferenceSession
     from tokenizers import Tokenizer
 
 STRIDE = 6
+_HIDDEN_SHARE = 4  # of a batch on a device, for its hidden tokens
 _WINDOW = 2048  # texts as tokens in memory at a time
 
 
@@ -52,18 +62,37 @@ class LanguageModel:
         card: Of a folder that has ``likelihood.int8.onnx`` and ``likelihood.fp32.onnx``.
         precision: ``int8`` or ``fp32``, as for other models.
         threads: Batches worked on at once, each on one core; 0 takes all cores.
+        device: ``cpu``, ``cuda`` or ``auto``, as for other models.
     """
 
-    def __init__(self, card: ModelCard, *, precision: Precision = "int8", threads: int = 0) -> None:
+    def __init__(
+        self,
+        card: ModelCard,
+        *,
+        precision: Precision = "int8",
+        threads: int = 0,
+        device: str = "cpu",
+    ) -> None:
         self.card = card
         self.precision = precision
         self.threads = threads
-        self._open: tuple[InferenceSession, Tokenizer, int] | None = None
+        self.wanted_device = device
+        self._open: tuple[_Runner, Tokenizer, int] | None = None
+
+    @cached_property
+    def device(self) -> str:
+        """Where it computes.
+
+        Raises:
+            DialensError: A graphics card was asked for, and it cannot be used.
+        """
+        return device_for(self.card, self.wanted_device)
 
     @property
     def signature(self) -> str:
-        """What to write beside a number: model, hash of its weights, precision."""
-        return f"{self.card.signature},likelihood,{self.precision}"
+        """What to write beside a number: model, hash of its weights, arithmetic."""
+        arithmetic = arithmetic_of(self.card, self.wanted_device, self.precision)
+        return f"{self.card.signature},likelihood,{arithmetic}"
 
     def score(
         self,
@@ -82,9 +111,10 @@ class LanguageModel:
         Raises:
             DialensError: The folder has no language model, or a file is damaged.
         """
-        session, tokenizer, mask = self._loaded()
+        runner, tokenizer, mask = self._loaded()
         total, tokens = np.zeros(len(texts)), np.zeros(len(texts), dtype=np.int64)
-        with ThreadPoolExecutor(self.threads or len(os.sched_getaffinity(0))) as pool:
+        workers = self.threads or len(os.sched_getaffinity(0)) if runner.side_by_side else 1
+        with ThreadPoolExecutor(workers) as pool:
             for start in range(0, len(texts), _WINDOW):
                 window = texts[start : start + _WINDOW]
                 encoded = encode_inputs(tokenizer, list(window), longest=self.card.longest)
@@ -94,11 +124,11 @@ class LanguageModel:
                     passes += _passes(row, ids, each=each)
                 batches = [
                     [passes[i] for i in rows]
-                    for rows in length_sorted([len(p.ids) for p in passes])
+                    for rows in runner.batches([len(p.ids) for p in passes])
                 ]
 
                 def run(batch: list[_Pass]) -> np.ndarray:
-                    return _log_probabilities(session, self.card.pad, mask, batch)
+                    return runner.run(_Hidden.of(batch, self.card.pad, mask))
 
                 for batch, found in zip(batches, pool.map(run, batches), strict=True):
                     owners = np.repeat([p.row for p in batch], [len(p.places) for p in batch])
@@ -106,34 +136,115 @@ class LanguageModel:
                 advance(len(window))
         return Likelihood(total, tokens)
 
-    def _loaded(self) -> tuple[InferenceSession, Tokenizer, int]:
+    def _loaded(self) -> tuple[_Runner, Tokenizer, int]:
         if self._open is None:
-            self._open = _opened(self.card, f"likelihood.{self.precision}.onnx")
+            precision = self.precision if self.device == "cpu" else "int8"
+            graph = f"likelihood.{precision}.onnx"
+            if graph not in self.card.files:
+                raise DialensError(
+                    f"{self.card.folder} has no {graph}: it is not a folder of a language model"
+                )
+            if self.device == "cpu":
+                check_files(self.card, graph)
+                runner: _Runner = _OnProcessor(self.card.folder / graph)
+            else:
+                runner = _OnDevice(open_device_model(self.card, graph, self.device))
+            tokenizer = open_tokenizer(self.card)
+            self._open = (runner, tokenizer, _mask_token(tokenizer, self.card))
         return self._open
 
 
-def _opened(card: ModelCard, graph: str) -> tuple[InferenceSession, Tokenizer, int]:
-    import onnxruntime
-    from tokenizers import Tokenizer
+@dataclass(frozen=True)
+class _Hidden:
+    """A batch with hidden tokens: their places in the flattened batch, and what stood there."""
 
-    if graph not in card.files:
-        raise DialensError(f"{card.folder} has no {graph}: it is not a folder of a language model")
-    for name in (graph, "weights.bin", "tokenizer.json"):
-        check_file(card.folder / name, card.files[name])
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
-    options.log_severity_level = 3
-    session = onnxruntime.InferenceSession(
-        str(card.folder / graph), options, providers=["CPUExecutionProvider"]
-    )
-    tokenizer = Tokenizer.from_file(str(card.folder / "tokenizer.json"))
-    make_plain(tokenizer)
-    mask = tokenizer.token_to_id("[MASK]")
-    if mask is None:
-        mask = tokenizer.token_to_id("<mask>")
-    if mask is None:
-        raise DialensError(f"{card.folder / 'tokenizer.json'} has no token to hide others with")
-    return session, tokenizer, mask
+    ids: np.ndarray
+    lengths: np.ndarray
+    places: np.ndarray
+    tokens: np.ndarray
+
+    @classmethod
+    def of(cls, batch: list[_Pass], pad: int, mask: int) -> _Hidden:
+        width = max(len(one.ids) for one in batch)
+        ids = np.full((len(batch), width), pad, dtype=np.int64)
+        places, tokens = [], []
+        for row, one in enumerate(batch):
+            ids[row, : len(one.ids)] = one.ids
+            tokens.append(ids[row, one.places])
+            ids[row, one.places] = mask
+            places.append(row * width + one.places)
+        lengths = np.array([len(one.ids) for one in batch])
+        return cls(ids, lengths, np.concatenate(places), np.concatenate(tokens))
+
+
+class _Runner(Protocol):
+    side_by_side: bool
+    """Whether batches run at once, each on a core."""
+
+    def batches(self, lengths: list[int]) -> Iterable[np.ndarray]:
+        """The rows of batches that suit it."""
+
+    def run(self, hidden: _Hidden) -> np.ndarray:
+        """The log-probability of each hidden token."""
+
+
+class _OnProcessor:
+    """The graph in ONNX Runtime."""
+
+    side_by_side = True
+
+    def __init__(self, file: Path) -> None:
+        import onnxruntime
+
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = 1
+        options.log_severity_level = 3
+        self._session = onnxruntime.InferenceSession(
+            str(file), options, providers=["CPUExecutionProvider"]
+        )
+        self._names = {one.name for one in self._session.get_inputs()}
+
+    def batches(self, lengths: list[int]) -> Iterable[np.ndarray]:
+        return length_sorted(lengths, alike=True)
+
+    def run(self, hidden: _Hidden) -> np.ndarray:
+        seen = np.arange(hidden.ids.shape[1]) < hidden.lengths[:, None]
+        feed = {
+            "ids": hidden.ids,
+            "mask": seen.astype(np.int64),
+            "types": np.zeros_like(hidden.ids),
+            "places": hidden.places,
+            "tokens": hidden.tokens,
+        }
+        own = {name: value for name, value in feed.items() if name in self._names}
+        log_probability: np.ndarray = self._session.run(None, own)[0]
+        return log_probability
+
+
+class _OnDevice:
+    """The same network on a graphics card."""
+
+    side_by_side = False
+
+    def __init__(self, model: DeviceModel) -> None:
+        self._model = model
+
+    def batches(self, lengths: list[int]) -> Iterable[np.ndarray]:
+        # A hidden token takes a number for every word there is, many times what a token takes.
+        return token_batches(lengths, self._model.tokens // _HIDDEN_SHARE)
+
+    def run(self, hidden: _Hidden) -> np.ndarray:
+        return self._model.log_probabilities(
+            hidden.ids, hidden.lengths, hidden.places, hidden.tokens
+        )
+
+
+def _mask_token(tokenizer: Tokenizer, card: ModelCard) -> int:
+    for name in ("[MASK]", "<mask>"):
+        token = tokenizer.token_to_id(name)
+        if token is not None:
+            return int(token)
+    raise DialensError(f"{card.folder / 'tokenizer.json'} has no token to hide others with")
 
 
 def _passes(row: int, ids: list[int], *, each: bool) -> list[_Pass]:
@@ -141,30 +252,3 @@ def _passes(row: int, ids: list[int], *, each: bool) -> list[_Pass]:
     stride = len(own) if each else STRIDE
     parts = [own[own % max(1, stride) == turn] for turn in range(stride)]
     return [_Pass(row, ids, places) for places in parts if len(places)]
-
-
-def _log_probabilities(
-    session: InferenceSession, pad: int, mask: int, batch: list[_Pass]
-) -> np.ndarray:
-    width = max(len(one.ids) for one in batch)
-    ids = np.full((len(batch), width), pad, dtype=np.int64)
-    seen = np.zeros_like(ids)
-    places, tokens = [], []
-    for row, one in enumerate(batch):
-        ids[row, : len(one.ids)] = one.ids
-        seen[row, : len(one.ids)] = 1
-        tokens.append(ids[row, one.places])
-        ids[row, one.places] = mask
-        places.append(row * width + one.places)
-    feed = {
-        "ids": ids,
-        "mask": seen,
-        "types": np.zeros_like(ids),
-        "places": np.concatenate(places),
-        "tokens": np.concatenate(tokens),
-    }
-    names = {one.name for one in session.get_inputs()}
-    log_probability: np.ndarray = session.run(None, {n: v for n, v in feed.items() if n in names})[
-        0
-    ]
-    return log_probability

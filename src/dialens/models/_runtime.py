@@ -1,4 +1,4 @@
-"""Runs a model on ONNX Runtime: length-sorted batches, scores that depend on the text alone."""
+"""Runs a model, on ONNX Runtime or on a graphics card: scores that depend on the text alone."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
@@ -14,6 +15,12 @@ import numpy as np
 
 from dialens.base import DialensError, did_you_mean, first_line, progress
 from dialens.models._card import ModelCard, Task
+from dialens.models._device_model import (
+    DeviceModel,
+    arithmetic_of,
+    device_for,
+    open_device_model,
+)
 from dialens.models._inputs import EncodedInputs, TextInput, check_inputs, encode_inputs
 from dialens.models._sessions import ALSO, OpenModel, open_model
 
@@ -55,6 +62,8 @@ class Model:
         precision: ``int8`` (default) computes in int8. ``fp32`` computes in float *from the same
             stored int8 weights*; the weights before quantisation do not ship.
         threads: Batches worked on at once, each on one core; 0 takes all cores.
+        device: ``cpu``, ``cuda``, or ``auto`` for a graphics card where there is one that PyTorch
+            sees. There it computes in pairs of halves, which is as exact as ``fp32``.
     """
 
     def __init__(
@@ -64,6 +73,7 @@ class Model:
         *,
         precision: Precision = "int8",
         threads: int = 0,
+        device: str = "cpu",
     ) -> None:
         if precision not in ("int8", "fp32"):
             raise DialensError(f"precision {precision!r} is neither int8 nor fp32")
@@ -73,10 +83,35 @@ class Model:
         self.task: Task = _task(card, task)
         self.precision: Precision = precision
         self.threads = threads
-        self._open: OpenModel | None = None
+        self.wanted_device = device
+        self._open: OpenModel | DeviceModel | None = None
 
     def __repr__(self) -> str:
         return f"Model({self.card.name!r}, {self.task.name!r}, {self.precision})"
+
+    @cached_property
+    def device(self) -> str:
+        """Where it computes.
+
+        Raises:
+            DialensError: A graphics card was asked for, and it cannot be used.
+        """
+        return device_for(self.card, self.wanted_device)
+
+    @property
+    def arithmetic(self) -> str:
+        """What it computes in: ``int8`` or ``fp32`` on processors, ``fp16x2`` elsewhere."""
+        return arithmetic_of(self.card, self.wanted_device, self.precision)
+
+    def beside(self, task: str) -> Model:
+        """Return another task of the same folder, computed in the same way."""
+        return Model(
+            self.card,
+            task,
+            precision=self.precision,
+            threads=self.threads,
+            device=self.wanted_device,
+        )
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -85,8 +120,8 @@ class Model:
 
     @property
     def signature(self) -> str:
-        """What to write beside a score: model, hash of its weights, task and precision."""
-        return f"{self.card.signature}|{self.task.name}|{self.precision}"
+        """What to write beside a score: model, hash of its weights, task and arithmetic."""
+        return f"{self.card.signature}|{self.task.name}|{self.arithmetic}"
 
     @property
     def loaded(self) -> bool:
@@ -197,28 +232,36 @@ class Model:
     ) -> Reading:
         """Do as :meth:`run_many`, and say which inputs have a word that the model knows."""
         check_inputs(inputs, pair=None, what=self.card.name)
-        session = self._with(outputs)
-        names = list(outputs)
+        model = self._with(outputs)
+        title = label or f"Model {self.card.name}: {self.task.name}"
+        with shown_progress(title, len(inputs), advance) as tell:
+            if isinstance(model, OpenModel):
+                return self._read(model, inputs, list(outputs), tell)
+            names = list(dict.fromkeys(outputs))
+            values, known = model.read(
+                inputs, names, longest=self.card.longest, pad=self.card.pad, advance=tell
+            )
+            return Reading(values, known)
+
+    def _read(
+        self, session: OpenModel, inputs: Sequence[TextInput], names: list[str], tell: Advance
+    ) -> Reading:
+        """Batches side by side on a core each: within a batch, small steps leave cores idle."""
         rows = len(inputs)
         results = {name: np.empty((rows, session.widths[name]), dtype=np.float32) for name in names}
         known = np.empty(rows, dtype=np.bool_)
-        title = label or f"Model {self.card.name}: {self.task.name}"
         workers = self.threads or len(os.sched_getaffinity(0))
-        # Batches side by side on a core each: within a batch, small steps leave cores idle.
-        with (
-            shown_progress(title, rows, advance) as tell,
-            ThreadPoolExecutor(workers) as pool,
-        ):
+        with ThreadPoolExecutor(workers) as pool:
             for start in range(0, rows, _WINDOW):
                 window = inputs[start : start + _WINDOW]
                 encoded = encode_inputs(session.tokenizer, window, longest=self.card.longest)
                 known[start : start + len(window)] = encoded.known
 
                 def run(batch: np.ndarray, encoded: EncodedInputs = encoded) -> list[np.ndarray]:
-                    feed = self._feed([encoded.ids[i] for i in batch], encoded.second, batch)
-                    return self._run(session, names, feed)
+                    found = self._run(session, names, self._feed(encoded, batch))
+                    return [values[: len(batch)] for values in found]
 
-                batches = list(length_sorted([len(one) for one in encoded.ids], parts=workers))
+                batches = list(length_sorted(encoded.lengths, parts=workers, alike=True))
                 for batch, values in zip(batches, pool.map(run, batches), strict=True):
                     for name, value in zip(names, values, strict=True):
                         if results[name].shape[1] != value.shape[1]:  # the graph did not tell
@@ -233,11 +276,13 @@ class Model:
         Raises:
             DialensError: Graph, tokenizer and labels do not fit each other.
         """
-        session = self._with(outputs)
+        session = open_model(self.card, self.precision)
         last = max(session.tokenizer.get_vocab(with_added_tokens=False).values(), default=0)
-        lengths = [self.card.longest, 1]
-        feed = self._feed([[last] * length for length in lengths], lengths, np.arange(2))
-        self._run(session, list(outputs), feed)
+        lengths = np.array([self.card.longest, 1])
+        tokens = np.full(lengths.sum(), last, dtype=np.int32)
+        starts, yes = np.array([0, *np.cumsum(lengths)]), np.ones(2, dtype=np.bool_)
+        encoded = EncodedInputs(tokens, starts, lengths, ~yes, yes)
+        self._run(session, list(outputs), self._feed(encoded, np.arange(2)))
 
     def _run(
         self, found: OpenModel, names: list[str], feed: dict[str, np.ndarray]
@@ -271,26 +316,23 @@ class Model:
     def _graph(self) -> Path:
         return self.card.folder / self.card.graphs[self.precision]
 
-    def _feed(
-        self, ids: list[list[int]], second: list[int], rows: np.ndarray
-    ) -> dict[str, np.ndarray]:
-        shape = (len(ids), max(len(one) for one in ids))
-        feed = {
-            "ids": np.full(shape, self.card.pad, dtype=np.int64),
-            "mask": np.zeros(shape, dtype=np.int64),
-            "types": np.zeros(shape, dtype=np.int64),
-        }
-        for place, (one, row) in enumerate(zip(ids, rows, strict=True)):
-            feed["ids"][place, : len(one)] = one
-            feed["mask"][place, : len(one)] = 1
-            feed["types"][place, second[row] : len(one)] = 1
+    def _feed(self, encoded: EncodedInputs, rows: np.ndarray) -> dict[str, np.ndarray]:
+        if len(rows) == 1:  # the last product of a single row is added up in another order
+            rows = np.repeat(rows, 2)
+        ids = encoded.padded(rows, self.card.pad).astype(np.int64)
+        place = np.arange(ids.shape[1])
+        inside = place < encoded.lengths[rows, None]
+        second = inside & (place >= encoded.second[rows, None])
+        feed = {"ids": ids, "mask": inside.astype(np.int64), "types": second.astype(np.int64)}
         feed.update({other: feed[name] for name, other in ALSO.items()})
         return feed
 
-    def _with(self, outputs: Sequence[str]) -> OpenModel:
+    def _with(self, outputs: Sequence[str]) -> OpenModel | DeviceModel:
         """The open model, which has these outputs."""
-        if self._open is None:
+        if self._open is None and self.device == "cpu":
             self._open = open_model(self.card, self.precision)
+        elif self._open is None:
+            self._open = open_device_model(self.card, self.card.graphs["int8"], self.device)
         widths = self._open.widths
         for output in outputs:
             if output not in widths:
@@ -327,18 +369,25 @@ def activated(logits: np.ndarray, activation: str) -> np.ndarray:
     return logits
 
 
-def length_sorted(lengths: Sequence[int], *, parts: int = 1) -> Iterator[np.ndarray]:
+def length_sorted(
+    lengths: Sequence[int] | np.ndarray, *, parts: int = 1, alike: bool = False
+) -> Iterator[np.ndarray]:
     """Yield the rows of batches, long texts first, so that little is padding.
 
     Args:
         lengths: In tokens.
         parts: How many batches there should be at least, where there are as many texts.
+        alike: Whether all texts of a batch have the same length. Without padding the numbers of a
+            text are the same to the last bit whoever shares its batch, so that they do not depend
+            on the number of threads, or on the machine of a cluster that comes upon it.
 
     Examples:
         >>> [rows.tolist() for rows in length_sorted([3, 500, 3])]
         [[1, 0, 2]]
         >>> [rows.tolist() for rows in length_sorted([3, 500, 3], parts=2)]
         [[1, 0], [2]]
+        >>> [rows.tolist() for rows in length_sorted([3, 500, 3], alike=True)]
+        [[1], [0, 2]]
     """
     known = np.asarray(lengths)
     order = np.argsort(-known, kind="stable")
@@ -346,8 +395,11 @@ def length_sorted(lengths: Sequence[int], *, parts: int = 1) -> Iterator[np.ndar
     start = 0
     while start < len(order):
         size = min(most, max(_ROWS, _TOKENS // max(1, int(known[order[start]]))))
-        yield order[start : start + size]
-        start += size
+        batch = order[start : start + size]
+        if alike:
+            batch = batch[known[batch] == known[batch[0]]]
+        yield batch
+        start += len(batch)
 
 
 def shown_progress(

@@ -47,7 +47,39 @@ def open_model(card: ModelCard, precision: str) -> OpenModel:
     Raises:
         DialensError: A file is missing or damaged, or there is no graph of that precision.
     """
-    names = _needed(card, precision)
+    graph = card.graphs.get(precision)
+    if graph is None or graph not in card.files:
+        have = [kind for kind, name in card.graphs.items() if name in card.files]
+        raise DialensError(
+            f"{card.folder} has no graph for {precision}; it has: {', '.join(have) or 'none'}"
+        )
+    key = (*identity(card, graph), precision)
+    with _OPENING:
+        session = _OPEN.get(key)
+        if session is None:
+            session = _OPEN[key] = _opened(card, graph)
+        return session
+
+
+def needed_files(card: ModelCard, graph: str) -> list[str]:
+    """Return the files that a graph of a folder needs.
+
+    Raises:
+        DialensError: The card lists no tokenizer.
+    """
+    if "tokenizer.json" not in card.files:
+        raise DialensError(f"{card.folder / 'card.json'} lists no tokenizer.json")
+    weights = (name for name in card.files if name.endswith((".bin", ".data")))
+    return sorted({graph, "tokenizer.json", *weights})
+
+
+def identity(card: ModelCard, graph: str) -> tuple[object, ...]:
+    """Return what tells this graph and its files from others, also from themselves before a change.
+
+    Raises:
+        DialensError: A file is missing.
+    """
+    names = needed_files(card, graph)
     for name in names:
         if not (card.folder / name).is_file():
             raise DialensError(
@@ -55,38 +87,50 @@ def open_model(card: ModelCard, precision: str) -> OpenModel:
             )
     seen = [(card.folder / name).stat() for name in names]
     stamps = tuple((one.st_mtime_ns, one.st_size) for one in seen)
-    key = (card.folder.resolve(), precision, tuple(card.files.values()), stamps)
-    with _OPENING:
-        session = _OPEN.get(key)
-        if session is None:
-            session = _OPEN[key] = _opened(card, precision, names)
-        return session
+    return card.folder.resolve(), graph, tuple(card.files.values()), stamps
 
 
-def _needed(card: ModelCard, precision: str) -> list[str]:
-    graph = card.graphs.get(precision)
-    if graph is None or graph not in card.files:
-        have = [kind for kind, name in card.graphs.items() if name in card.files]
-        raise DialensError(
-            f"{card.folder} has no graph for {precision}; it has: {', '.join(have) or 'none'}"
-        )
-    if "tokenizer.json" not in card.files:
-        raise DialensError(f"{card.folder / 'card.json'} lists no tokenizer.json")
-    weights = (name for name in card.files if name.endswith((".bin", ".data")))
-    return sorted({graph, "tokenizer.json", *weights})
+def check_files(card: ModelCard, graph: str) -> None:
+    """Refuse a graph whose files are not those of the card.
+
+    Raises:
+        DialensError: Names the file.
+    """
+    for name in needed_files(card, graph):
+        check_file(card.folder / name, card.files[name])
 
 
-def _opened(card: ModelCard, precision: str, names: list[str]) -> OpenModel:
-    import onnxruntime
+def open_tokenizer(card: ModelCard) -> Tokenizer:
+    """Open the tokenizer of a folder.
+
+    Raises:
+        DialensError: It is damaged, or marks no beginning and end.
+    """
     from tokenizers import Tokenizer
 
-    for name in names:
-        check_file(card.folder / name, card.files[name])
+    file = card.folder / "tokenizer.json"
+    try:
+        tokenizer = Tokenizer.from_file(str(file))
+    except Exception as error:  # tokenizers raises nothing better
+        raise DialensError(f"{file} cannot be opened: {error}") from error
+    make_plain(tokenizer)
+    try:
+        special_tokens(tokenizer)
+    except ValueError as error:
+        raise DialensError(
+            f"{file} cannot be used: {error}. Give an encoder such as BERT, RoBERTa or MPNet"
+        ) from error
+    return tokenizer
+
+
+def _opened(card: ModelCard, graph: str) -> OpenModel:
+    import onnxruntime
+
+    check_files(card, graph)
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1  # several batches run at once
     options.log_severity_level = 4  # what goes wrong is raised
-    file = card.folder / card.graphs[precision]
-    tokens = card.folder / "tokenizer.json"
+    file = card.folder / graph
     try:
         session = onnxruntime.InferenceSession(
             str(file),
@@ -96,17 +140,7 @@ def _opened(card: ModelCard, precision: str, names: list[str]) -> OpenModel:
         )
     except Exception as error:  # ONNX Runtime's kinds have no common base
         raise DialensError(f"{file} cannot be opened: {error}") from error
-    try:
-        tokenizer = Tokenizer.from_file(str(tokens))
-    except Exception as error:  # tokenizers raises nothing better
-        raise DialensError(f"{tokens} cannot be opened: {error}") from error
-    make_plain(tokenizer)
-    try:
-        special_tokens(tokenizer)
-    except ValueError as error:
-        raise DialensError(
-            f"{tokens} cannot be used: {error}. Give an encoder such as BERT, RoBERTa or MPNet"
-        ) from error
+    tokenizer = open_tokenizer(card)
     inputs = tuple(one.name for one in session.get_inputs())
     if not set(inputs) <= READABLE:
         raise DialensError(

@@ -59,6 +59,7 @@ def load(
     *,
     precision: Precision = "int8",
     threads: int = 0,
+    device: str = "cpu",
     folder: Path | None = None,
 ) -> Model | TorchModel:
     """Return a model by name (``emotion``, ``engagement-small``) or from a user's own folder.
@@ -72,8 +73,10 @@ def load(
         name: A name of :func:`list_models`, or a folder. A name goes before a folder of the same
             name in the current place; write ``./emotion`` for that.
         task: Of a folder with several tasks; not needed where there is one.
-        precision: ``int8`` or ``fp32``.
+        precision: What processors compute in, ``int8`` or ``fp32``.
         threads: Batches worked on at once, each on one core; 0 takes all cores.
+        device: ``cpu``, ``cuda``, or ``auto`` for a graphics card where there is one. An exported
+            classifier of somebody else's stays on the processor.
         folder: Where named models live; those that ship if not given.
 
     Raises:
@@ -89,9 +92,9 @@ def load(
     listed = list_models(folder)
     for one in listed if named else ():
         if name in (one.name, f"{one.task}-{one.size}"):
-            return Model(one.card, one.task, precision=precision, threads=threads)
+            return Model(one.card, one.task, precision=precision, threads=threads, device=device)
     if path.is_dir():
-        return _from_folder(path, task, precision, threads)
+        return _from_folder(path, task, precision, threads, device)
     names = [one.name for one in listed]
     raise DialensError(
         f"no model {str(name)!r}, and no such folder. {did_you_mean(str(name), names)}"
@@ -128,7 +131,7 @@ def _cards(folder: Path) -> list[ModelCard]:
 
 
 def _from_folder(
-    path: Path, task: str | None, precision: Precision, threads: int
+    path: Path, task: str | None, precision: Precision, threads: int, device: str
 ) -> Model | TorchModel:
     if (path / "card.json").exists():
         card = read_card(path)
@@ -136,7 +139,7 @@ def _from_folder(
             if len(card.tasks) != 1:
                 raise DialensError(f"{path} has several tasks ({', '.join(card.tasks)}): name one")
             task = next(iter(card.tasks))
-        return Model(card, task, precision=precision, threads=threads)
+        return Model(card, task, precision=precision, threads=threads, device=device)
     if (path / "config.json").exists():
         if onnx_graph(path) is not None:
             card = plain_onnx_card(path)
@@ -145,7 +148,7 @@ def _from_folder(
         from dialens.models._huggingface import TorchModel
 
         if any((path / name).exists() for name in SAFE_WEIGHTS):
-            return TorchModel(path, threads=threads)
+            return TorchModel(path, threads=threads, device=device)
     raise DialensError(
         f"{path} is no model: it needs card.json with ONNX files, or config.json, tokenizer files "
         "and model.onnx or model.safetensors of a Hugging Face classifier"

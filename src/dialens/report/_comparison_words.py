@@ -72,10 +72,18 @@ def headlines(table: pl.DataFrame, cards: Mapping[str, MetricCard]) -> list[str]
 
 def nothing_found(table: pl.DataFrame) -> str:
     """What is said where no headline metric differs."""
+    scored = table.filter(pl.col("reason").str.starts_with("was "))  # in different ways
+    apart = ""
+    if scored.height:
+        count = counted(scored["metric"].n_unique(), "metric")
+        apart = f"{count} could not be, since each {scored['reason'].mode(maintain_order=True)[0]}"
     if is_tested(table):
-        return f"No difference on the headline metrics has a corrected p below {ALPHA:g}"
+        which = f" that could be tested has a corrected p below {ALPHA:g}; {apart}"
+        return "No difference on the headline metrics" + (
+            which if apart else f" has a corrected p below {ALPHA:g}"
+        )
     why = table["reason"].drop_nulls().mode(maintain_order=True)
-    return f"Nothing could be tested: {why[0] if len(why) else 'there are no values'}"
+    return f"Nothing could be tested: {apart or (why[0] if len(why) else 'there are no values')}"
 
 
 def _sentence(row: Mapping[str, Any], card: MetricCard, table: pl.DataFrame, others: int) -> str:

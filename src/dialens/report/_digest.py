@@ -10,7 +10,7 @@ from functools import cached_property
 import polars as pl
 
 from dialens.analysis.comparison import intervals, values_only
-from dialens.base import Estimate
+from dialens.base import MEMORY, Estimate
 from dialens.corpus import agent_labels
 from dialens.metrics import PEOPLE, SYSTEMS, MetricCard, PlaceAmong, Scores
 from dialens.report._wording import Scale, headline_metrics
@@ -42,7 +42,8 @@ class Digest:
         cards: Of all metrics that were computed, by name.
         headline: Those that come first, as far as any agent has a value.
         silent: Those that would, had any agent one.
-        dialogs: One row a dialogue: `agent` (its number), `dialog`, and the headline metrics.
+        dialogs: One row a dialogue, not yet read: `agent` (its number), `dialog`, and the headline
+            metrics. There may be millions, so they are read a metric at a time.
         positions: Values by the agent's n-th turn, from 0.
         places: Where agents stand among people and public systems: by number of the agent, metric
             and group.
@@ -54,17 +55,19 @@ class Digest:
     cards: Mapping[str, MetricCard]
     headline: Sequence[str]
     silent: Sequence[str]
-    dialogs: pl.DataFrame
+    dialogs: pl.LazyFrame
     positions: pl.DataFrame
     places: Mapping[tuple[int, str, str], PlaceAmong]
     signatures: Mapping[str, str]
 
     @classmethod
-    def of(cls, scores: Scores, *, seed: int = 0) -> "Digest":
-        """The digest of a run; `seed` is that of the bootstrap."""
-        agents = _units(scores, "agent", seed)
+    def of(cls, scores: Scores, *, seed: int = 0, memory: int = MEMORY) -> "Digest":
+        """The digest of a run; `seed` is that of the bootstrap, `memory` the bytes it may take."""
+        agents = _units(scores, "agent", seed, memory)
         headline, silent = _with_values(headline_metrics(scores.cards), agents)
-        systems = _units(scores, "system", seed) if len({a.system for a in agents}) > 1 else []
+        systems = (
+            _units(scores, "system", seed, memory) if len({a.system for a in agents}) > 1 else []
+        )
         numbers = pl.DataFrame(
             {
                 "system": [unit.system for unit in agents],
@@ -73,8 +76,8 @@ class Digest:
             },
             schema={"system": pl.String, "agent": pl.String, "number": pl.Int64},
         )
-        dialogs = scores.dialog_values(headline).join(
-            numbers, on=_AGENT, how="left", maintain_order="left"
+        dialogs = scores.dialog_columns(headline).join(
+            numbers.lazy(), on=_AGENT, how="left", maintain_order="left"
         )
         positions = scores.positions.join(
             numbers, on=_AGENT, how="left", maintain_order="left"
@@ -136,12 +139,18 @@ class Digest:
 
     @cached_property
     def _typical(self) -> Mapping[tuple[int, str], float | None]:
-        middles = self.dialogs.group_by("agent").agg(pl.col(self.headline).median())
         return {
-            (row["agent"], name): row[name]
-            for row in middles.iter_rows(named=True)
+            (agent, name): middle
             for name in self.headline
+            for agent, middle in self._values(name)
+            .group_by("agent")
+            .agg(pl.col(name).median())
+            .iter_rows()
         }
+
+    def _values(self, name: str) -> pl.DataFrame:
+        """Agent and value of every dialogue on one metric."""
+        return self.dialogs.select("agent", name).collect(engine="streaming")
 
     def typical(self, number: int, name: str) -> float | None:
         """The median over an agent's dialogues of a headline metric."""
@@ -150,7 +159,7 @@ class Digest:
     @cached_property
     def spread(self) -> dict[str, float | None]:
         """The standard deviation of each headline metric over all dialogues, where there is one."""
-        spreads = {name: self.dialogs[name].std() for name in self.headline}
+        spreads = {name: self._values(name)[name].std() for name in self.headline}
         return {n: spread if isinstance(spread, float) else None for n, spread in spreads.items()}
 
 
@@ -162,9 +171,9 @@ def _with_values(
     return (there, [n for n in names if n not in there]) if there else (names, [])
 
 
-def _units(scores: Scores, level: str, seed: int) -> list[Unit]:
+def _units(scores: Scores, level: str, seed: int, memory: int) -> list[Unit]:
     if scores.why_not_resampled is None:
-        table = intervals(scores, level=level, seed=seed)
+        table = intervals(scores, level=level, seed=seed, memory=memory)
     else:
         table = values_only(scores, level=level)
     keys = _AGENT if level == "agent" else ["system"]

@@ -22,7 +22,8 @@ _TAIL = 0.005
 def distribution_chart(digest: Digest, name: str, *, seed: int = 0) -> Chart | None:
     """One row an agent; None where no dialogue has a value."""
     scale = digest.scales[name]
-    frame = digest.dialogs.select("agent", "dialog", x=name).drop_nulls("x")
+    values = digest.dialogs.select("agent", x=name).collect(engine="streaming")
+    frame = values.with_row_index("place").drop_nulls("x")
     if not frame.height:
         return None
     chosen = _rows(digest, name)
@@ -46,7 +47,8 @@ def distribution_chart(digest: Digest, name: str, *, seed: int = 0) -> Chart | N
     largest = int(summary["n"].max())  # type: ignore[arg-type]
     dots = frame.height <= _MOST_DOTS and largest <= _MOST_DOTS_OF_ONE
     domain = _domain(frame["x"])
-    parts, data = _body(frame, domain, seed, dots=dots)
+    lone = [row for row, dialogs in shown.items() if dots or dialogs < _FEW]
+    parts, data = _body(digest, frame, lone, domain, seed)
     count = len(chosen)
     y = row_axis(count)
     x = value_axis(digest.label(name), percent=scale.percent, domain=domain)
@@ -119,18 +121,18 @@ def _rows(digest: Digest, name: str) -> list[int]:
 
 
 def _body(
-    frame: pl.DataFrame, domain: Sequence[float], seed: int, *, dots: bool
+    digest: Digest, frame: pl.DataFrame, lone: Sequence[int], domain: Sequence[float], seed: int
 ) -> tuple[list[alt.Chart], dict[str, list[dict[str, Any]]]]:
-    """Dots for all, or shapes for agents with many dialogues and dots for the others."""
-    few = frame if dots else frame.filter(pl.len().over("row") < _FEW)
-    many = frame.clear() if dots else frame.filter(pl.len().over("row") >= _FEW)
+    """Dots for the rows of agents whose dialogues stand alone, shapes for those with many."""
+    few = frame.filter(pl.col("row").is_in(list(lone)))
+    many = frame.filter(~pl.col("row").is_in(list(lone)))
     parts, data = [], {}
     if many.height:
         parts.append(_shapes())
         data["shapes"] = _shape_rows(many, domain)
     if few.height:
         parts.append(_dots())
-        data["dots"] = _dot_rows(few, seed)
+        data["dots"] = _dot_rows(few, digest, seed)
     return parts, data
 
 
@@ -147,8 +149,13 @@ def _domain(values: pl.Series) -> list[float]:
     return [low - margin, high + margin]
 
 
-def _dot_rows(frame: pl.DataFrame, seed: int) -> list[dict[str, Any]]:
-    """Dialogues strewn above the line of their agent."""
+def _dot_rows(frame: pl.DataFrame, digest: Digest, seed: int) -> list[dict[str, Any]]:
+    """Dialogues strewn above the line of their agent, by name."""
+    here = pl.col("place").is_in(frame["place"].implode())
+    named_here = digest.dialogs.select("dialog").with_row_index("place").filter(here)
+    frame = frame.join(
+        named_here.collect(engine="streaming"), on="place", how="left", maintain_order="left"
+    )
     rng = np.random.default_rng([seed, 2])
     lift = 0.16 + 0.5 * rng.random(frame.height)
     return frame.select(

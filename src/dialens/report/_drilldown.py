@@ -15,6 +15,7 @@ import polars as pl
 from dialens.corpus import Corpus
 from dialens.metrics import MetricCard, Resources, Scores
 from dialens.report._word_marks import CountedWords, check_resources, counts_partner, marked_from
+from dialens.statistics import Floats
 
 _MOST_TURNS = 200
 _MOST_CHARACTERS = 6_000
@@ -40,7 +41,7 @@ class Sample:
         return len(self.dialogs) == self.total
 
 
-def sample_dialogs(dialogs: pl.DataFrame, most: int, seed: int) -> Sample:
+def sample_dialogs(dialogs: pl.LazyFrame, most: int, seed: int) -> Sample:
     """Draw dialogues, as many of every agent as there is room for.
 
     Args:
@@ -50,24 +51,41 @@ def sample_dialogs(dialogs: pl.DataFrame, most: int, seed: int) -> Sample:
 
     Examples:
         >>> frame = pl.DataFrame({"agent": [0, 0, 0, 0, 1], "dialog": list("abcde")})
-        >>> drawn = sample_dialogs(frame, 3, seed=0)
+        >>> drawn = sample_dialogs(frame.lazy(), 3, seed=0)
         >>> len(drawn.dialogs), "e" in drawn.dialogs, drawn.total
         (3, True, 5)
     """
-    if dialogs.height <= most:
-        return Sample(dialogs["dialog"].to_list(), dialogs.height)
-    rng = np.random.default_rng([seed, 1])
+    agents = dialogs.select("agent").collect(engine="streaming")["agent"]
+    total = len(agents)
+    if total <= most:
+        return Sample(dialogs.select("dialog").collect()["dialog"].to_list(), total)
+    chances = np.random.default_rng([seed, 1]).random(total)
     # Dialogues of an agent in random order, then one of each agent in turn until the room is full.
     drawn = (
-        dialogs.select("agent", "dialog")
-        .with_row_index("row")
-        .with_columns(chance=pl.Series(rng.random(dialogs.height)))
+        pl.concat(_first_drawn(agents, chances, most))
         .with_columns(place=pl.col("chance").rank("ordinal").over("agent"))
         .sort("place", "chance")
         .head(most)
-        .sort("row")
     )
-    return Sample(drawn["dialog"].to_list(), dialogs.height)
+    here = pl.col("row").is_in(drawn["row"].implode())
+    chosen = dialogs.select("dialog").with_row_index("row").filter(here)
+    return Sample(chosen.collect(engine="streaming")["dialog"].to_list(), total)
+
+
+def _first_drawn(agents: pl.Series, chances: Floats, most: int) -> list[pl.DataFrame]:
+    """For each agent, the dialogues with the smallest chances: no other can be in the sample."""
+    parts = []
+    rows_of = agents.to_frame("agent").with_row_index("row").group_by("agent").agg("row")
+    for agent, rows in zip(rows_of["agent"], rows_of["row"], strict=True):
+        own = rows.to_numpy()
+        if len(own) > most:
+            own = own[np.argpartition(chances[own], most - 1)[:most]]
+        parts.append(
+            pl.DataFrame({"agent": agent, "row": own, "chance": chances[own]}).cast(
+                {"agent": agents.dtype, "row": pl.UInt32}
+            )
+        )
+    return parts
 
 
 def drilldown(
@@ -100,7 +118,8 @@ def drilldown(
     per_turn = [card for name, card in scores.cards.items() if name in kept]
     reasons = rows["reason"].drop_nulls().unique(maintain_order=True).sort().to_list()
     turn_values = _turn_values(rows, [card.name for card in per_turn], reasons)
-    chosen = scores.dialog_values(headline).filter(pl.col("dialog").is_in(list(sample.dialogs)))
+    sampled = pl.col("dialog").is_in(list(sample.dialogs))
+    chosen = scores.dialog_columns(headline).filter(sampled).collect(engine="streaming")
     of_dialog = {row[2]: row[3:] for row in chosen.rows()}
     words = CountedWords(resources)
     dialogs = []

@@ -70,9 +70,12 @@ def find_examples(digest: Digest, scores: Scores, corpus: Corpus) -> Examples | 
         rows = scores.table.filter(
             (pl.col("level") == "turn") & (pl.col("metric") == name) & pl.col("value").is_not_null()
         ).select("system", "agent", "dialog", "turn", "value")
-        ordered = rows.sort("value", "dialog", "turn")
-        low = ordered.head(_CANDIDATES).collect(engine="streaming")
-        high = ordered.reverse().head(_CANDIDATES).collect(engine="streaming")
+        order = ["value", "dialog", "turn"]
+        low, high = pl.collect_all(
+            [rows.bottom_k(_CANDIDATES, by=order), rows.top_k(_CANDIDATES, by=order)],
+            engine="streaming",
+        )
+        low, high = low.sort(order), high.sort(order, descending=True)
         if not low.height or low["value"][0] == high["value"][0]:
             continue
         middle = (low["value"][0] + high["value"][0]) / 2

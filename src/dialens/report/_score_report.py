@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from dialens.analysis.profiles import trait_profile
-from dialens.base import Recorder, RunRecord, counted
+from dialens.analysis.profiles import TraitProfile, trait_profile
+from dialens.base import MEMORY, Recorder, RunRecord, counted
 from dialens.corpus import Corpus
 from dialens.metrics import Resources, Scores
 from dialens.report._among import standing_answer, standing_findings
@@ -62,6 +62,8 @@ def write_report(
     max_dialogs: int = 150,
     seed: int = 0,
     remarks: Sequence[Remark] = (),
+    profile: TraitProfile | None = None,
+    memory: int = MEMORY,
 ) -> Summary:
     """Write the report of a run into one HTML file that needs nothing else.
 
@@ -75,6 +77,8 @@ def write_report(
         max_dialogs: How many dialogues can be opened at most; a sample is drawn if there are more.
         seed: Of the sample and the intervals.
         remarks: What has to be known before the first number.
+        profile: Of the traits, where it is known already.
+        memory: Bytes that may be taken.
 
     Examples:
         >>> import tempfile
@@ -92,23 +96,23 @@ def write_report(
     if run is None:
         facts = run_facts(corpus=corpus, scores=scores, resources=resources)
         run = Recorder("score", seed=seed).observe(**facts).record()
-    digest = Digest.of(scores, seed=seed)
+    digest = Digest.of(scores, seed=seed, memory=memory)
     examples = find_examples(digest, scores, corpus)
     sample = sample_dialogs(digest.dialogs, max_dialogs, seed)
     numbers = {(unit.system, str(unit.agent)): unit.number for unit in digest.agents}
     talks = drilldown(
         scores, corpus, sample, numbers, headline=digest.headline, resources=resources
     )
-    varied = trait_profile(scores, seed=seed)
+    varied = profile or trait_profile(scores, seed=seed)
     traits = character(digest, scores, profile=varied, seed=seed)
-    profile = profile_section(digest, scores, corpus, varied, seed=seed)
+    profiled = profile_section(digest, scores, corpus, varied, seed=seed)
     apart = gaps(digest)
     sections = [
         _standing_out(digest, apart),
         *([_among(standing)] if (standing := among(digest)) else []),
         *([_examples(examples, sample, alone=len(digest.agents) == 1)] if examples else []),
         _agents(digest),
-        _profile(profile),
+        _profile(profiled),
         *([_character(traits)] if traits else []),
         _distributions(digest, seed),
         _emotions(digest),

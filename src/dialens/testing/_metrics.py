@@ -1,7 +1,9 @@
 """What every metric promises."""
 
+import pickle
 import random
 import string
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 import polars as pl
@@ -9,17 +11,22 @@ import polars as pl
 from dialens.base import DialensError
 from dialens.corpus import LEVELS, Corpus, Dialogue, Reference, Turn
 from dialens.metrics import (
+    BatchScorer,
     MetricCard,
+    Part,
     Resources,
+    ScoredBatch,
     ScoringPlan,
     long,
     make_plan,
+    merged_parts,
     open_scorers,
     score_parts,
 )
 from dialens.testing._promise import promise
 
 _CASES = 15
+_APART = 5  # every so many of them are scored by processes of their own, too
 _EXACT, _MODEL = 1e-12, 1e-3
 _LETTERS = set(string.ascii_lowercase + string.digits + "_")
 _SPOKEN = (
@@ -34,7 +41,8 @@ def check_metric(*cards: MetricCard, resources: Resources | None = None) -> None
     """Check that metrics keep their promises; several are scored together, which is faster.
 
     A card is filled in and its signature names it. Neither the size of the batches nor the number
-    of threads nor the order of the dialogues changes a value. Values are finite and lie in the
+    of threads nor the order of the dialogues changes a value, nor do batches that several processes
+    scored. Values are finite and lie in the
     declared range; each that is missing has a reason, and every turn of the agent is counted.
 
     Args:
@@ -70,6 +78,9 @@ def check_metric(*cards: MetricCard, resources: Resources | None = None) -> None
             f"batches of {batch} turns and two threads": _scored(talks, plan, batch, threads=2),
             "another order of the dialogues": _scored(draw.sample(talks, len(talks)), plan),
         }
+        if case % _APART == 0:
+            apart = _scored_apart(talks, plan, batch)
+            changes["batches that several processes scored"] = apart
         spoken = sum(turn.role == "agent" for talk in talks for turn in talk.turns)
         for card in kept:
             mine = pl.col("metric") == card.name
@@ -130,6 +141,24 @@ def _scored(
     corpus = Corpus.of(talks)
     references = open_scorers(corpus, plan)
     parts = score_parts(corpus.batches(turns=batch), plan, references=references, threads=threads)
+    return _table(parts, plan)
+
+
+def _scored_apart(talks: list[Dialogue], plan: ScoringPlan, batch: int) -> pl.DataFrame:
+    """As several processes score: each batch by a scorer that knows no word, and sent as bytes."""
+    corpus = Corpus.of(talks)
+    references = open_scorers(corpus, plan)
+
+    def sent() -> Iterator[ScoredBatch]:
+        for turns in corpus.batches(turns=batch):
+            scorer = BatchScorer(plan)
+            scored = scorer.score(scorer.see(turns, references))
+            yield pickle.loads(pickle.dumps(scored))
+
+    return _table(merged_parts(sent(), plan), plan)
+
+
+def _table(parts: Iterable[Part], plan: ScoringPlan) -> pl.DataFrame:
     signatures = {metric.name: metric.signature for metric in plan.metrics}
     try:
         return pl.concat([long(part, signatures) for part in parts]).sort(_KEY)

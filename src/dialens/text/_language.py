@@ -12,14 +12,16 @@ language where the evidence is twenty to one, as it is for none of the demo's 15
 a tenth of such turns, and three at least, are in another language speaks English in part.
 """
 
-from collections.abc import Sequence
 from functools import cache
 from math import log
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from dialens.text._defaults import emotion_lexicon, function_words, stop_words
 from dialens.text._tokens import tokenise
+from dialens.text._vocabulary import Vocabulary
 
 ENGLISH, OTHER, UNCLEAR = "English", "another language", "too little to tell"
 MIXED = "English in part"
@@ -33,6 +35,7 @@ _ODDS_OF_A_TURN = log(20)
 _WORDS_OF_A_TURN = 6
 _LEAST_SHARE, _LEAST_TURNS = 0.1, 3
 _MOST_TURNS = 50_000
+_BATCH_TURNS = 100_000
 _CODE = r"(?s)```.*?(?:```|$)|`[^`\n]*`"
 _WORD = r"^['\p{L}][\p{L}\p{M}'\-]*$"
 _AGENT = ("system", "agent")
@@ -62,23 +65,15 @@ def languages(turns: pl.LazyFrame) -> pl.DataFrame:
         >>> languages(pl.DataFrame(rows).lazy())["verdict"].item()
         'English'
     """
-    total = turns.select(pl.len()).collect(engine="streaming").item()
-    step = -(-total // _MOST_TURNS) or 1
-    looked_at = (
-        turns.select(*_AGENT, "role", "text")
-        .with_row_index("row")
-        .filter(pl.col("row") % step == 0)
-        .drop("row")
-        .collect(engine="streaming")
-    )
-    own = _counted(looked_at.filter(pl.col("role") == "agent"))
-    both = _counted(looked_at)
-    agents = looked_at.select(_AGENT).unique(maintain_order=True)
-    table = agents.join(own, on=_AGENT, how="left", maintain_order="left").join(
-        both, on=_AGENT, how="left", suffix="_both", maintain_order="left"
-    )
-    turn_by_turn = _foreign(looked_at.filter(pl.col("role") == "agent"))
-    table = table.join(turn_by_turn, on=_AGENT, how="left", maintain_order="left")
+    looked_at = _counted(_looked_at(turns))
+    spoken = looked_at.filter(pl.col("role") == "agent")
+    table = looked_at.select(_AGENT).unique(maintain_order=True)
+    for found, suffix in (
+        (_summed(spoken), ""),
+        (_summed(looked_at), "_both"),
+        (_foreign(spoken), ""),
+    ):
+        table = table.join(found, on=_AGENT, how="left", suffix=suffix, maintain_order="left")
     clear = pl.col("evidence").abs().fill_null(0.0) > _ODDS
     names = ("words", "known", "evidence")
     return table.select(
@@ -101,39 +96,59 @@ def languages(turns: pl.LazyFrame) -> pl.DataFrame:
     )
 
 
+def _looked_at(turns: pl.LazyFrame) -> pl.DataFrame:
+    """Every n-th turn, so many that there are not too many."""
+    total = turns.select(pl.len()).collect(engine="streaming").item()
+    step = -(-total // _MOST_TURNS) or 1
+    columns = turns.select(*_AGENT, "role", "text")
+    if step == 1:
+        return columns.collect(engine="streaming")
+    parts = [columns.collect_schema().to_frame()]
+    passed = 0
+    for batch in columns.collect_batches(chunk_size=_BATCH_TURNS, maintain_order=True):
+        # Copied: a part of a column of texts would hold on to all texts around it.
+        rows = batch.gather_every(step, -passed % step).rows()
+        parts.append(pl.DataFrame(rows, schema=batch.schema, orient="row"))
+        passed += batch.height
+    return pl.concat(parts)
+
+
 def _counted(turns: pl.DataFrame) -> pl.DataFrame:
-    """Words, share of known ones and evidence by agent, over its distinct texts without code."""
-    plain = turns.select(*_AGENT, _plain()).unique(maintain_order=True)
-    return _evidence(plain, _AGENT)
+    """The turns without code, with how many distinct words each has and how many are common."""
+    plain = turns.with_columns(pl.col("text").fill_null("").str.replace_all(_CODE, " "))
+    # A word that is repeated within a turn counts once.
+    tokens = plain.select(tokenise("text").list.unique()).to_series()
+    vocabulary = Vocabulary()
+    word_of = vocabulary.encode(tokens.explode(empty_as_null=False))
+    row_of = np.repeat(np.arange(plain.height), tokens.list.len().to_numpy())
+    words = vocabulary.words()
+    is_word = words.str.contains(_WORD).to_numpy()
+    is_common = is_word & words.is_in(_known().implode()).to_numpy()
+
+    def count(which: NDArray[np.bool_]) -> NDArray[np.uint32]:
+        return np.bincount(row_of[which[word_of]], minlength=plain.height).astype(np.uint32)
+
+    return plain.with_columns(words=count(is_word), common=count(is_common))
+
+
+def _summed(turns: pl.DataFrame) -> pl.DataFrame:
+    """Words, share of known ones and evidence by agent, over its distinct texts."""
+    distinct = turns.filter(pl.col("words") > 0).unique((*_AGENT, "text"), maintain_order=True)
+    sums = distinct.group_by(_AGENT, maintain_order=True).agg(pl.col("words", "common").sum())
+    known = pl.col("common") / pl.col("words")
+    return sums.select(*_AGENT, "words", known=known, evidence=_evidence())
 
 
 def _foreign(turns: pl.DataFrame) -> pl.DataFrame:
     """How many turns of an agent are in another language, each by itself, and their share."""
-    numbered = turns.select(*_AGENT, _plain()).with_row_index("row")
-    seen = _evidence(numbered, (*_AGENT, "row")).filter(pl.col("words") >= _WORDS_OF_A_TURN)
-    foreign = pl.col("evidence") > _ODDS_OF_A_TURN
+    seen = turns.filter(pl.col("words") >= _WORDS_OF_A_TURN)
+    foreign = _evidence() > _ODDS_OF_A_TURN
     return seen.group_by(_AGENT, maintain_order=True).agg(
         foreign=foreign.mean(), foreign_turns=foreign.sum()
     )
 
 
-def _plain() -> pl.Expr:
-    return pl.col("text").str.replace_all(_CODE, " ")
-
-
-def _evidence(texts: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
-    """Words, share of known ones and evidence, for each key."""
-    return (
-        texts.select(*keys, token=tokenise("text").list.unique())
-        .explode("token", empty_as_null=False)
-        .filter(pl.col("token").str.contains(_WORD))
-        .group_by(keys, maintain_order=True)
-        .agg(words=pl.len(), common=pl.col("token").is_in(_known().implode()).sum())
-        .select(
-            *keys,
-            "words",
-            known=pl.col("common") / pl.col("words"),
-            evidence=pl.col("common") * _FOR_KNOWN
-            + (pl.col("words") - pl.col("common")) * _FOR_OTHERS,
-        )
-    )
+def _evidence() -> pl.Expr:
+    """How much words speak for another language."""
+    others = pl.col("words") - pl.col("common")
+    return pl.col("common") * _FOR_KNOWN + others * _FOR_OTHERS

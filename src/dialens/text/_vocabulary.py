@@ -1,9 +1,9 @@
-"""Words as integers: every distinct token gets an id that stays the same from batch to batch.
+"""Words as integers: every distinct token gets an id that stays the same within a vocabulary.
 
 A corpus has millions of tokens and tens of thousands of words. What is known about a *word* (its
 weights in a lexicon, whether it is a stop word) is looked up once per word and then gathered by id.
-Ids are handed out in order of first appearance, so they depend on which batch came first; nothing
-computed from them may depend on their order.
+Ids are handed out in order of first appearance, so they depend on which batch came first, and a run
+begins a fresh vocabulary when one is large; nothing that outlives a batch may depend on them.
 """
 
 from __future__ import annotations

@@ -32,6 +32,7 @@ from dialens.metrics import (
     score_into,
     select,
 )
+from dialens.testing import check_metric
 from tests.metrics.tiny_models import tiny_resources
 
 
@@ -209,6 +210,7 @@ def test_pools_belong_to_agents_and_systems() -> None:
     assert value == pytest.approx((6 + 6 + 3 + 3) / 4 - (3 + 8 + 3 + 8 + 3 + 5 + 3 + 5) / 8)
     assert n == 4
     assert sorted(scorer.embedded) == sorted(set(scorer.embedded))  # each text once
+    check_metric(*cards_of(family))  # in any batches, also where another process scored them
 
 
 def test_selection() -> None:

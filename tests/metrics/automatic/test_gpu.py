@@ -1,10 +1,9 @@
-"""The learned metrics say on a GPU what they say without one."""
+"""The learned metrics say on a graphics card what they say without one."""
 
 from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 
 from dialens.metrics import ScorerContext, Unit
 from dialens.metrics.families import _bart_score as bart_score
@@ -30,9 +29,9 @@ UNITS = [
 ]
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU here")
+@pytest.mark.usefixtures("card")
 @pytest.mark.parametrize("name", FAMILIES)
-def test_a_gpu_changes_nothing(name: str, tmp_path: Path):
+def test_a_card_changes_nothing(name: str, tmp_path: Path):
     family, make = FAMILIES[name]
     folder = make(tmp_path / name)
     found = []

@@ -38,7 +38,9 @@ def card(tmp_path_factory):
 
 
 def test_usl_h_from_its_parts(card):
-    scorer = ShippedUslH(card, "h", each=True, threads=1)
+    scorer = ShippedUslH(
+        card, "h", each=True, running=ScorerContext(threads=1, device="cpu").running
+    )
     found = scorer.score(UNITS)
     nll = -LanguageModel(card).score([unit.response for unit in UNITS], each=True).total
     for row, unit in enumerate(UNITS[:3]):
@@ -55,7 +57,7 @@ def test_usl_h_from_its_parts(card):
 
 
 def test_dialog_rpt_columns(card):
-    found = ShippedDialogRpt(card, 1).score(UNITS[:3])
+    found = ShippedDialogRpt(card, ScorerContext(threads=1, device="cpu").running).score(UNITS[:3])
     for column, output in enumerate(DIALOG_RPT.outputs):
         task = output.name.removeprefix("dialog_rpt_dialens_")
         pairs = [("\n".join(unit.context[-2:]), unit.response) for unit in UNITS[:3]]

@@ -10,9 +10,10 @@ from typing import Any
 from dialens.agents._agent import AgentError, Message, Parameters, Reply, Wish
 from dialens.agents._pieces import LONGEST, tidy, whole
 from dialens.agents._settings import setting
-from dialens.agents.kinds._device import DEVICES, own_draws
+from dialens.agents.kinds._draws import own_draws
 from dialens.agents.kinds._messages import as_messages
 from dialens.agents.kinds._weighing import without_longer
+from dialens.models import DEVICES
 
 _NAMES = {"agent": "B", "partner": "A"}
 _USUAL_CONTEXT = 1024

@@ -4,11 +4,10 @@ from pathlib import Path
 
 from dialens.agents._agent import AgentSpec
 from dialens.agents._settings import Named, read_settings
-from dialens.agents.kinds._device import device_named
 from dialens.agents.kinds._generation import GenerationSettings, LocalAgent
 from dialens.agents.kinds._transformers_folder import ready
 from dialens.base import DialensError, sha256_file
-from dialens.models import FolderError, load_gguf
+from dialens.models import FolderError, chosen_device, load_gguf
 
 _MAGIC = b"GGUF"
 
@@ -17,7 +16,7 @@ def open_agent(spec: AgentSpec) -> LocalAgent:
     """A language model in a GGUF file, of an architecture that transformers can unpack."""
     settings = read_settings(GenerationSettings, spec)
     path = gguf_path(spec)
-    device = device_named(settings.device)
+    device = chosen_device(settings.device, also=("mps",), option="device=")
     try:
         model, tokenizer = load_gguf(path)
     except FolderError as error:

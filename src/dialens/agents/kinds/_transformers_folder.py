@@ -6,10 +6,9 @@ from typing import Any
 
 from dialens.agents._agent import AgentSpec
 from dialens.agents._settings import Named, read_settings
-from dialens.agents.kinds._device import device_named
 from dialens.agents.kinds._generation import GenerationSettings, LocalAgent, LocalModel, context_of
 from dialens.base import DialensError, first_line, sha256_file
-from dialens.models import FolderError, load_model, load_tokenizer
+from dialens.models import FolderError, chosen_device, load_model, load_tokenizer, on_device
 
 _SEPARATORS = {"blenderbot": "  ", "blenderbot-small": "  "}
 """Between turns, as these models were trained; others get their end-of-sequence token."""
@@ -36,7 +35,9 @@ def open_agent(spec: AgentSpec) -> LocalAgent:
             else "Copy model.safetensors there."
         )
         raise DialensError(f"{folder} has no weights in safetensors. {remedy}")
-    local = load_folder(folder, device=device_named(settings.device))
+    local = load_folder(
+        folder, device=chosen_device(settings.device, also=("mps",), option="device=")
+    )
     digest = hashlib.sha256()
     for path in weights:
         digest.update(sha256_file(path).encode())
@@ -73,4 +74,5 @@ def ready(model: Any, tokenizer: Any, *, seq2seq: bool, separator: str, device: 
         setattr(config, name, type(config)().__dict__.get(name))
     context = context_of(model.config, tokenizer)
     tokenizer.model_max_length = 10**30  # we see to the length ourselves, it would only warn
-    return LocalModel(model.to(device), tokenizer, seq2seq, separator, context, device)
+    model = on_device(model, device, "the model")
+    return LocalModel(model, tokenizer, seq2seq, separator, context, device)

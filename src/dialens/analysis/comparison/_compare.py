@@ -24,7 +24,7 @@ from dialens.analysis.comparison._tables import (
     TOO_FEW,
     T,
 )
-from dialens.base import DialensError
+from dialens.base import MEMORY, DialensError
 from dialens.metrics import MetricCard, Scores
 from dialens.statistics import FEWEST, TInference, corrected, hedges_g
 
@@ -38,6 +38,7 @@ def intervals(
     resamples: int = RESAMPLES,
     seed: int = 0,
     confidence: float = 0.95,
+    memory: int = MEMORY,
 ) -> pl.DataFrame:
     """Every agent's (or system's) values with intervals over its dialogues.
 
@@ -52,8 +53,9 @@ def intervals(
             correlations, which the jackknife cannot judge.
         seed: Of the draw.
         confidence: Of the intervals.
+        memory: Bytes that may be taken.
     """
-    sums = DialogSums(scores)
+    sums = DialogSums(scores, memory=memory)
     sides = Sides(sums, sums.groups(level), resamples=resamples, seed=seed)
     lowest, highest = sides.ranges()
     parts = []
@@ -88,7 +90,11 @@ def values_only(scores: Scores, *, level: str = "agent") -> pl.DataFrame:
     `Scores.why_not_resampled` stands as the reason.
     """
     keys = ["system", "agent"] if level == "agent" else ["system"]
-    counts = scores.dialogs.group_by(keys).agg(n_dialogs=pl.len().cast(pl.Int64)).collect()
+    counts = (
+        scores.dialogs.group_by(keys)
+        .agg(n_dialogs=pl.len().cast(pl.Int64))
+        .collect(engine="streaming")
+    )
     rows = scores.table.filter(pl.col("level") == level).collect(engine="streaming")
     return (
         rows.join(counts, on=keys, how="left", maintain_order="left")
@@ -111,6 +117,7 @@ def compare(
     resamples: int = RESAMPLES,
     seed: int = 0,
     confidence: float = 0.95,
+    memory: int = MEMORY,
 ) -> pl.DataFrame:
     """Differences between agents (or systems), every pair or each against a baseline.
 
@@ -133,6 +140,7 @@ def compare(
             correlations, which the jackknife cannot judge.
         seed: Of the draw.
         confidence: Of the intervals.
+        memory: Bytes that may be taken.
     """
     metrics = [metrics] if isinstance(metrics, str) else metrics
     if isinstance(scores, Scores):
@@ -142,14 +150,14 @@ def compare(
             chosen = scores.select(metrics)
         else:
             chosen = [name for name, card in cards.items() if not card.is_baseline]
-        sums = DialogSums(scores, chosen)
+        sums = DialogSums(scores, chosen, memory=memory)
         groups = sums.groups(level)
         pairs = _pairs(groups, baseline, level)
     else:
         joined = join_runs(scores)
         left_out, cards = joined.different, joined.cards
         chosen = joined.select(metrics)
-        sums = DialogSums(joined.scores, _comparable(chosen, left_out))
+        sums = DialogSums(joined.scores, _comparable(chosen, left_out), memory=memory)
         groups = joined.called(sums.groups(level))
         pairs = joined.pairs(groups, baseline)
     sides = Sides(sums, groups, resamples=resamples, seed=seed)

@@ -13,12 +13,14 @@ from dialens.statistics import (
     Ints,
     Jackknife,
     TInference,
-    cluster_sums,
     coarsened,
     left_out_sums,
     resampled_sums,
     skewed_t,
 )
+
+_NUMBER = 8
+"""Bytes of one."""
 
 
 @dataclass(frozen=True)
@@ -104,73 +106,84 @@ class GroupStatisticsOf:
     def __init__(self, sums: DialogSums, groups: Sequence[Group], resamples: int, seed: int):
         """Take the dialogues; `resamples` and `seed` are those of the draws."""
         self._sums = sums
-        steps = set(sums.in_steps(groups))
+        self._groups = groups
+        self.totals = sums.totals(groups)
+        steps = set(sums.in_steps(self.totals))
         self._steps = np.flatnonzero([metric.name in steps for metric in sums.metrics])
-        self._stepped = sums.only(steps)
+        self._stepped, self._stepped_columns = sums.only(steps)
         ends = [metric.card.range for metric in sums.metrics]
         self._ranges = np.array(
             [(-np.inf if a is None else a, np.inf if b is None else b) for a, b in ends]
         )
         self._resamples = resamples
         self._seed = seed
+        self._ready: dict[int, tuple[Floats, np.random.Generator]] = {}
 
-    def alone(self, group: Group, number: int) -> GroupStatistics:
+    def alone(self, number: int) -> GroupStatistics:
         """A group by itself; dialogues with the same context are left out and drawn together."""
-        clusters = self._sums.clusters(group.rows, by_context=self._sums.keyed(group.rows))
-        (found,) = self._made([group], clusters, [self._seed, number])
+        if number not in self._ready:
+            self._add_up_from(number)
+        blocks, rng = self._ready.pop(number)
+        (found,) = self._made([number], [blocks], rng)
         return found
 
-    def together(
-        self, a: Group, b: Group, numbers: tuple[int, int]
-    ) -> tuple[GroupStatistics, GroupStatistics]:
+    def together(self, a: int, b: int) -> tuple[GroupStatistics, GroupStatistics]:
         """Two groups that answered the same contexts: each context brings the dialogues of both."""
-        both = np.concatenate([a.rows, b.rows])
-        clusters = self._sums.clusters(both, by_context=True)
-        first, second = self._made([a, b], clusters, [self._seed, *numbers])
+        rows = [self._groups[number].rows for number in (a, b)]
+        rng = np.random.default_rng([self._seed, a, b])
+        blocks = coarsened(self._sums.clusters(np.concatenate(rows), by_context=True), rng)
+        count = int(blocks.max(initial=-1)) + 1
+        slots = np.full(self._sums.frame.height, -1, dtype=np.int64)
+        slots[rows[0]] = blocks[: len(rows[0])]
+        slots[rows[1]] = blocks[len(rows[0]) :] + count
+        sums = self._sums.added_up(slots, 2 * count)
+        first, second = self._made([a, b], [sums[:count], sums[count:]], rng)
         return first, second
 
+    def _add_up_from(self, number: int) -> None:
+        """The sums of the blocks of a group, and of as many after it as there is room for."""
+        slots = np.full(self._sums.frame.height, -1, dtype=np.int64)
+        ends = [0]
+        draws = []
+        for place in range(number, len(self._groups)):
+            rows = self._groups[place].rows
+            rng = np.random.default_rng([self._seed, place])
+            clusters = self._sums.clusters(rows, by_context=self._sums.keyed(rows))
+            blocks = coarsened(clusters, rng)
+            slots[rows] = blocks + ends[-1]
+            ends.append(ends[-1] + int(blocks.max(initial=-1)) + 1)
+            draws.append(rng)
+            if ends[-1] * self._sums.width * _NUMBER > self._sums.room:
+                break
+        sums = self._sums.added_up(slots, ends[-1])
+        for place, rng in enumerate(draws):
+            self._ready[number + place] = sums[ends[place] : ends[place + 1]], rng
+
     def _made(
-        self, groups: Sequence[Group], clusters: Ints, seed: Sequence[int]
+        self, numbers: Sequence[int], sums: Sequence[Floats], rng: np.random.Generator
     ) -> list[GroupStatistics]:
-        rng = np.random.default_rng(seed)
-        blocks = coarsened(clusters, rng)
-        points = [self._sums.matrix(self._sums.total(group))[:, 0] for group in groups]
-        if len(np.unique(blocks)) < FEWEST:
-            units = len(np.unique(blocks))
+        """The statistics of some groups from the sums of their blocks, the same for all."""
+        points = [self._sums.matrix(self.totals[[number]])[:, 0] for number in numbers]
+        units = len(sums[0])
+        if units < FEWEST:
             none = np.full((len(self._sums.metrics), units), np.nan)
             empty = np.full((len(self._steps), 1), np.nan)
             return [
                 GroupStatistics(Jackknife.of(point, none, none), empty, self._steps, self._ranges)
                 for point in points
             ]
-        totals = _side_by_side(self._sums, groups, blocks)
-        width = self._sums.rows.shape[1]
-        left_out = left_out_sums(totals)
         drawn = np.empty((0, 0))
-        narrow = self._stepped.rows.shape[1]
+        narrow = len(self._stepped_columns)
         if len(self._steps):
-            stepped = _side_by_side(self._stepped, groups, blocks)
+            stepped = np.hstack([own[:, self._stepped_columns] for own in sums])
             drawn = resampled_sums(stepped, self._resamples, rng)
         made = []
-        for place, point in enumerate(points):
-            part = slice(place * width, (place + 1) * width)
+        for place, (point, own) in enumerate(zip(points, sums, strict=True)):
             jackknife = Jackknife.of(
-                point, self._sums.matrix(left_out[:, part]), self._sums.matrix(totals[:, part])
+                point, self._sums.matrix(left_out_sums(own)), self._sums.matrix(own)
             )
             draws = np.empty((0, 1))
             if len(self._steps):
                 draws = self._stepped.matrix(drawn[:, place * narrow : (place + 1) * narrow])
             made.append(GroupStatistics(jackknife, draws, self._steps, self._ranges))
         return made
-
-
-def _side_by_side(sums: DialogSums, groups: Sequence[Group], blocks: Ints) -> Floats:
-    """The sums of each cluster, those of each group in columns of its own."""
-    width = sums.rows.shape[1]
-    rows = np.zeros((sum(len(group.rows) for group in groups), width * len(groups)))
-    start = 0
-    for place, group in enumerate(groups):
-        end = start + len(group.rows)
-        rows[start:end, place * width : (place + 1) * width] = sums.rows[group.rows]
-        start = end
-    return cluster_sums(rows, blocks)

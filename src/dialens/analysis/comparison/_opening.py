@@ -8,7 +8,7 @@ from pathlib import Path
 
 import polars as pl
 
-from dialens.base import DialensError, atomic_folder, counted, progress, step_key
+from dialens.base import MEMORY, DialensError, atomic_folder, counted, progress, step_key
 from dialens.corpus import Corpus, Intake, ReadOptions, read
 from dialens.metrics import (
     LAYOUT,
@@ -39,6 +39,7 @@ def open_run(
     whole_turns: bool = False,
     intake: Intake | None = None,
     cache: Path | None = None,
+    memory: int = MEMORY,
     say: Callable[[str], None] = lambda _: None,
 ) -> Scores:
     """The scores of a run.
@@ -57,6 +58,7 @@ def open_run(
         whole_turns: Whether replies that were cut off are left out, for conversations.
         intake: Keeps account of records that cannot be read.
         cache: A folder in which scores are kept; None keeps none.
+        memory: Bytes that scoring may take where scores are kept; else they are made in memory.
         say: Takes a sentence on what is done.
 
     Raises:
@@ -93,12 +95,12 @@ def open_run(
         os.utime(kept)
         return Scores.open(kept)
     say(f"{place} holds conversations: scoring them on {many}.")
-    total = corpus.turns.select("turn").collect().height
+    total = corpus.turns.select(pl.len()).collect(engine="streaming").item()
     with (
         atomic_folder(kept) as scratch,
         progress(f"Scoring {place.name}", total=total) as advance,
     ):
-        score_into(corpus, scratch, plan, threads=threads, advance=advance)
+        score_into(corpus, scratch, plan, threads=threads, memory=memory, advance=advance)
     _forget_oldest(kept.parent)
     return Scores.open(kept)
 

@@ -51,7 +51,8 @@ def pilot(scores: Scores, metrics: Sequence[str]) -> Pilot | None:
         None where no agent has six dialogues, of which no test is made, or nothing varies.
     """
     sums = DialogSums(scores, metrics)
-    in_steps = sums.in_steps(sums.groups("agent"))  # of these the jackknife says nothing
+    # Of metrics in steps the jackknife says nothing.
+    in_steps = sums.in_steps(sums.totals(sums.groups("agent")))
     smooth = [metric.name for metric in sums.metrics if metric.name not in in_steps]
     if not smooth:
         return None

@@ -10,6 +10,7 @@ import polars as pl
 from dialens.analysis.comparison._dialog_sums import Group
 from dialens.base import DialensError, did_you_mean, listed
 from dialens.metrics import MetricCard, ScoredMetric, Scores, named
+from dialens.models import arithmetic_in, in_floats, without_arithmetic
 from dialens.statistics import FEWEST
 
 _PACKED = (".gz", ".bz2", ".xz", ".zst")
@@ -95,8 +96,9 @@ class JoinedRuns:
         return several and agents["agent"].n_unique() < agents.height
 
     def _agents(self) -> pl.DataFrame:
-        pairs = self.scores.states.select("system", "agent").unique(maintain_order=True).collect()
-        return pairs.select(pl.col("system").replace_strict(self.run_of).alias("run"), "agent")
+        return self.scores.agents().select(
+            pl.col("system").replace_strict(self.run_of).alias("run"), "agent"
+        )
 
 
 def join_runs(runs: Mapping[str, Scores], *, required: bool = True) -> JoinedRuns:
@@ -128,17 +130,14 @@ def join_runs(runs: Mapping[str, Scores], *, required: bool = True) -> JoinedRun
     states = []
     for run, scores in runs.items():
         ordered = [name for name in scores.states.collect_schema().names() if name in common]
-        frame = scores.states.select(
-            "system", "agent", "dialog", "context", "partial", *ordered
-        ).collect()
-        states.append(frame.with_columns(pl.col("system").replace_strict(names_of[run])))
+        rows = scores.states.select("system", "agent", "dialog", "context", "partial", *ordered)
+        states.append(rows.with_columns(pl.col("system").replace_strict(names_of[run])))
+    columns_kept = states[0].collect_schema().names()
     first = next(iter(runs.values()))
     metrics = tuple(metric for metric in first.metrics if metric.name in kept)
     joined = Scores(
         pl.concat([_renamed(runs[run].table, names_of[run], kept) for run in runs]),
-        contexts_told_apart(
-            pl.concat([frame.select(states[0].columns) for frame in states])
-        ).lazy(),
+        contexts_told_apart(pl.concat([rows.select(columns_kept) for rows in states])),
         pl.concat(
             [_renamed(runs[run].dialogs, names_of[run]) for run in runs], how="diagonal_relaxed"
         ),
@@ -209,9 +208,17 @@ def _why_not(metrics: Mapping[str, ScoredMetric]) -> str | None:
     for run, metric in metrics.items():
         if metric.failure is not None:
             return f"has no values in {run}: {metric.failure}"
-    signatures = {run: metric.signature for run, metric in metrics.items()}
+    signatures = {run: in_floats(metric.signature) for run, metric in metrics.items()}
     if len(set(signatures.values())) == 1:
         return None
+    if len({without_arithmetic(signature) for signature in signatures.values()}) == 1:
+        own = "; ".join(
+            f"{run}: {arithmetic_in(metric.signature) or 'none'}" for run, metric in metrics.items()
+        )
+        return (
+            f"was computed in different arithmetic ({own}): score the runs with one --precision "
+            "and --device; a GPU's scores go with --precision fp32"
+        )
     parts = {run: signature.split("|")[1:] for run, signature in signatures.items()}
     common = set.intersection(*(set(own) for own in parts.values()))
     own = "; ".join(
@@ -231,7 +238,7 @@ def _told(different: Mapping[str, str]) -> str:
 
 def systems_of(run: str, scores: Scores) -> dict[str, str]:
     """The systems of a run by what they are called among those of all runs."""
-    systems = scores.states.select("system").unique(maintain_order=True).collect()["system"]
+    systems = scores.agents()["system"].unique(maintain_order=True)
     if len(systems) == 1:
         return {systems[0]: run}
     return {system: f"{run} / {system}" for system in systems}
@@ -244,16 +251,21 @@ def _renamed(
     return kept.with_columns(pl.col("system").replace_strict(dict(systems), default=None))
 
 
-def contexts_told_apart(states: pl.DataFrame) -> pl.DataFrame:
+def contexts_told_apart(states: pl.LazyFrame) -> pl.LazyFrame:
     """The states with contexts that tell dialogues apart.
 
     Where openings do not, since everyone begins with "hi", the same opening *and* the same
     dialogue id make a pair, as in a suite of test cases that was run twice.
     """
-    openings = states.group_by("system", "agent").agg(
-        kinds=pl.col("context").n_unique(),
-        dialogs=pl.len(),
-        even=pl.col("context").unique_counts().n_unique() == 1,
+    times = states.group_by("system", "agent", "context").agg(times=pl.len())
+    openings = (
+        times.group_by("system", "agent")
+        .agg(
+            kinds=pl.len(),
+            dialogs=pl.col("times").sum(),
+            even=pl.col("times").n_unique() == 1,
+        )
+        .collect(engine="streaming")
     )
     designed = pl.col("even") & (pl.col("kinds") >= FEWEST)
     told_apart = openings.select((2 * pl.col("kinds") >= pl.col("dialogs")) | designed)

@@ -46,8 +46,8 @@ def side_dialogs(runs: Mapping[str, Scores], *, level: str = "agent") -> pl.Data
     systems = members["called"].to_list()
     if len(runs) > 1:
         names = shortest_names(list(zip(members["run"].to_list(), systems, agents, strict=True)))
-        paired = contexts_told_apart(every.drop("system").rename({"called": "system"}))
-        every = every.with_columns(paired["context"])
+        paired = contexts_told_apart(every.drop("system").rename({"called": "system"}).lazy())
+        every = every.with_columns(paired.collect()["context"])
     elif level == "agent":
         names = agent_labels(list(zip(systems, members["agent"].to_list(), strict=True)))
     else:

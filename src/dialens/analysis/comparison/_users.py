@@ -183,8 +183,8 @@ class _UserSums(DialogSums):
 
     def __init__(self, scores: Scores, metrics: Sequence[str], by_scenario: pl.Series) -> None:
         super().__init__(scores, metrics)
-        simulated = self.frame["system"] == SIMULATED
-        self._by_scenario = simulated & self.frame["dialog"].is_in(by_scenario.implode())
+        known = (pl.col("system") == SIMULATED) & pl.col("dialog").is_in(by_scenario.implode())
+        self._by_scenario = scores.states.select(known).collect().to_series()
 
     def keyed(self, rows: Ints) -> bool:
         """Whether dialogues are drawn by context: by scenario, where it is known."""

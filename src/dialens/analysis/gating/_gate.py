@@ -16,7 +16,7 @@ from dialens.analysis.comparison import (
 from dialens.analysis.gating._judge import Judge
 from dialens.analysis.gating._result import DECISIONS, Check, GateResult, Outcome
 from dialens.analysis.gating._rules import Rule, about_metric, as_rules, metrics_of
-from dialens.base import DialensError, did_you_mean, listed
+from dialens.base import MEMORY, DialensError, did_you_mean, listed
 from dialens.corpus import Corpus
 from dialens.metrics import Resources, Scores
 
@@ -108,6 +108,7 @@ def gate_runs(
     confidence: float = 0.95,
     resamples: int = RESAMPLES,
     seed: int = 0,
+    memory: int = MEMORY,
 ) -> GateResult:
     """The same for scores by name: the run first, then the baseline if there is one."""
     name, *rest = runs
@@ -117,7 +118,7 @@ def gate_runs(
         about_metric(rule, known)
     planned = _planned(runs, rules)
     level = confidence if decide == "excluded" else 1 - (1 - confidence) / len(planned)
-    judges = _Judges(runs, planned, level, resamples, seed)
+    judges = _Judges(runs, planned, level, resamples, seed, memory)
     checks = tuple(judges.judge(plan) for plan in planned)
     return GateResult(name, rest[0] if rest else None, checks, decide, level)
 
@@ -175,6 +176,7 @@ class _Judges:
         confidence: float,
         resamples: int,
         seed: int,
+        memory: int,
     ) -> None:
         self._run, *rest = runs
         self._baseline = rest[0] if rest else ""
@@ -185,7 +187,7 @@ class _Judges:
         self._numbers: dict[tuple[str, str], int] = {}
 
         def judge(scores: Scores, metrics: set[str]) -> Judge:
-            sums = DialogSums(scores, sorted(metrics))
+            sums = DialogSums(scores, sorted(metrics), memory=memory)
             sides = Sides(sums, sums.groups("agent"), resamples=resamples, seed=seed)
             return Judge(sides, confidence)
 
@@ -224,7 +226,7 @@ class _Judges:
 
 def _agents(scores: Scores) -> list[str]:
     """The agents of a run by name, with their systems' where two are called the same."""
-    units = scores.states.select("system", "agent").unique(maintain_order=True).collect()
+    units = scores.agents().select("system", "agent")
     agents = units["agent"].to_list()
     if len(set(agents)) == len(agents):
         return agents

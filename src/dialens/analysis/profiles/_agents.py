@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 from scipy import stats
 
 from dialens.analysis.profiles._agent_tables import (
@@ -34,7 +35,7 @@ from dialens.analysis.profiles._layers import Components, TurnLayers, resampled_
 from dialens.analysis.profiles._matching import partner_match
 from dialens.analysis.profiles._traits import compared_over_systems, lasting_traits
 from dialens.metrics import Scores
-from dialens.statistics import Floats, Resampled, corrected
+from dialens.statistics import Floats, Ints, Resampled, corrected
 from dialens.text import PLUTCHIK
 
 RESAMPLES = 1_000
@@ -111,16 +112,25 @@ def agent_profile(
 
 def _dialogs(scores: Scores, seed: int, most: int) -> tuple[pl.DataFrame, int | None]:
     """The dialogues to look at with their rows in the states, and how many if not all."""
-    frame = (
-        scores.states.select(*_AGENT, "dialog").collect(engine="streaming").with_row_index("row")
-    )
-    if frame.height <= most:
-        return frame, None
-    agents = frame.select(_AGENT).n_unique()
-    each = max(1, most // agents)
-    order = pl.Series("order", np.random.default_rng([seed, 7]).permutation(frame.height))
-    kept = frame.with_columns(order).filter(pl.col("order").rank("ordinal").over(_AGENT) <= each)
-    return kept.drop("order"), kept.height
+    named = scores.states.select(*_AGENT, "dialog").with_row_index("row")
+    total = scores.states.select(pl.len()).collect(engine="streaming").item()
+    if total <= most:
+        return named.collect(engine="streaming"), None
+    owners = scores.states.select(pl.col(_AGENT).cast(pl.Categorical)).collect(engine="streaming")
+    places = owners.with_row_index("row").group_by(_AGENT).agg("row")["row"]
+    each = max(1, most // len(places))
+    order = np.random.default_rng([seed, 7]).permutation(total)
+    first = [_first(own.to_numpy(), order, each) for own in places]
+    chosen = pl.Series(np.sort(np.concatenate(first)), dtype=pl.UInt32)
+    kept = named.filter(pl.col("row").is_in(chosen.implode())).collect(engine="streaming")
+    return kept, kept.height
+
+
+def _first(rows: NDArray[np.uint32], order: Ints, most: int) -> NDArray[np.uint32]:
+    """Those of the rows that come first in an order."""
+    if len(rows) <= most:
+        return rows
+    return rows[np.argpartition(order[rows], most - 1)[:most]]
 
 
 def _drift(
@@ -357,7 +367,8 @@ def _matching(scores: Scores, dialogs: pl.DataFrame, seed: int, confidence: floa
         why = {"reason": scores.why_not_resampled}
         rows = [agent | {"metric": name} | why for name in names for agent in agents]
         return pl.DataFrame(rows, schema=MATCHES)
-    columns = _columns(scores, names)
+    columns = _columns(scores, names, dialogs["row"])
+    dialogs = dialogs.with_columns(row=pl.int_range(pl.len(), dtype=pl.UInt32))
     rows = []
     for place, metric in enumerate(scores.computing[name] for name in names):
         made = []
@@ -384,9 +395,11 @@ def _matching(scores: Scores, dialogs: pl.DataFrame, seed: int, confidence: floa
     return pl.DataFrame(rows, schema=MATCHES)
 
 
-def _columns(scores: Scores, metrics: Sequence[str]) -> dict[str, Floats]:
+def _columns(scores: Scores, metrics: Sequence[str], rows: pl.Series) -> dict[str, Floats]:
+    """The columns of the states that metrics need, of some dialogues in ascending order."""
     names = scores.state_columns(metrics)
-    frame = scores.states.select(names).collect(engine="streaming")
+    chosen = scores.states.with_row_index("row").filter(pl.col("row").is_in(rows.implode()))
+    frame = chosen.select(names).collect(engine="streaming")
     return {name: _floats(frame[name]) for name in names}
 
 

@@ -95,15 +95,22 @@ class TraitProfile:
 
     Attributes:
         table: One row a unit and trait; columns as `TRAIT_PROFILE`.
-        dialogs: One row a dialogue: `system`, `agent`, `dialog`, `words`, and a column a trait.
+        dialogs: One row a dialogue, not yet read: `system`, `agent`, `dialog`, a column a trait,
+            and `words`.
         traits: Their names, in the order in which they were scored.
         within: What agents were compared within: each `system`, or the whole `corpus`.
     """
 
     table: pl.DataFrame
-    dialogs: pl.DataFrame
+    dialogs: pl.LazyFrame
     traits: Sequence[str]
     within: str
+
+    @property
+    def known(self) -> list[str]:
+        """The traits of which some dialogue has a value."""
+        there = set(self.table.filter(pl.col("n_dialogs") > 0)["trait"])
+        return [name for name in self.traits if name in there]
 
 
 def traits_of(scores: Scores) -> list[str]:
@@ -163,19 +170,22 @@ def trait_profile(
             f"{', '.join(scores.signatures)}. Score again with --metrics, or choose another."
         )
     if not names:
-        return TraitProfile(TRAIT_PROFILE.to_frame(), pl.DataFrame(), [], within or "system")
-    dialogs = _dialog_values(scores, names)
+        return TraitProfile(TRAIT_PROFILE.to_frame(), pl.LazyFrame(), [], within or "system")
+    words = _words(scores)
     if within is None:
-        agents = dialogs.select("system", "agent").unique()
-        within = "corpus" if compared_over_systems(agents["system"].to_list()) else "system"
-    rows: list[dict[str, object]] = []
+        systems = scores.agents()["system"].to_list()
+        within = "corpus" if compared_over_systems(systems) else "system"
     keys = ["system"] if within == "system" else [pl.lit("all").alias("system")]
-    for number, (key, part) in enumerate(dialogs.group_by(keys, maintain_order=True)):
-        system = str(key[0]) if within == "system" else None
-        for place, name in enumerate(names):
+    counted = words.collect(engine="streaming").to_series()
+    found: dict[tuple[int, int], list[dict[str, object]]] = {}
+    for place, name in enumerate(names):
+        dialogs = _dialog_values(scores, name).hstack([counted])
+        for number, (key, part) in enumerate(dialogs.group_by(keys, maintain_order=True)):
+            system = str(key[0]) if within == "system" else None
             rng = np.random.default_rng([seed, number, place])
-            rows += _Unit(system, name, part).rows(resamples, rng, confidence)
-    shown = dialogs.drop([_why(name) for name in names])
+            found[number, place] = list(_Unit(system, name, part).rows(resamples, rng, confidence))
+    rows = [row for place in sorted(found) for row in found[place]]
+    shown = pl.concat([scores.dialog_columns(names), words], how="horizontal")
     return TraitProfile(pl.DataFrame(rows, schema=TRAIT_PROFILE), shown, names, within)
 
 
@@ -215,21 +225,19 @@ def systems_apart(profile: TraitProfile) -> dict[str, list[str]]:
     return apart
 
 
-def _why(name: str) -> str:
-    return f"{name}|why"
+def _words(scores: Scores) -> pl.LazyFrame:
+    """The words of each dialogue, in the order of the dialogues; null where not counted."""
+    known = _WORDS in scores.states.collect_schema().names()
+    words = pl.col(_WORDS) if known else pl.lit(None)
+    return scores.states.with_columns(words=words.cast(pl.Float64)).select("words")
 
 
-def _dialog_values(scores: Scores, names: Sequence[str]) -> pl.DataFrame:
-    """Every dialogue's words and values, and for those without a value the reason."""
-    there = scores.states.collect_schema().names()
-    words = pl.col(_WORDS) if _WORDS in there else pl.lit(None)
-    reasons = scores.dialog_reasons(names)
-    return scores.dialog_values(names).hstack(
-        [
-            scores.states.select("dialog", words=words.cast(pl.Float64)).collect()["words"],
-            *reasons.rename({name: _why(name) for name in names}).get_columns(),
-        ]
-    )
+def _dialog_values(scores: Scores, name: str) -> pl.DataFrame:
+    """Whose each dialogue is, its value on a trait, and if it has none, `why`."""
+    owner = pl.col("system", "agent").cast(pl.Categorical)
+    values = scores.dialog_columns([name]).select(owner, name)
+    why = scores.dialog_reasons([name]).select(why=pl.col(name).cast(pl.Categorical))
+    return values.collect(engine="streaming").hstack(why.collect(engine="streaming"))
 
 
 @dataclass(frozen=True)
@@ -312,7 +320,7 @@ class _Unit:
     ) -> dict[str, object]:
         row = self._counts("agent", system, agent, part)
         values = part[self.trait].drop_nulls().to_numpy().astype(np.float64)
-        missing = _commonest(part[_why(self.trait)].drop_nulls())
+        missing = _commonest(part["why"])
         if not len(values):
             return row | {"reason": missing or why}
         row |= _mean(values, confidence)
@@ -356,5 +364,8 @@ def _mean(values: Floats, confidence: float) -> dict[str, object]:
 
 
 def _commonest(reasons: pl.Series) -> str | None:
-    found = reasons.to_list()
-    return max(dict.fromkeys(found), key=found.count) if found else None
+    """The reason that stands there most often, of several the first; None where there is none."""
+    known = reasons.drop_nulls().to_frame("why")
+    counts = known.group_by("why", maintain_order=True).len()
+    first = counts.filter(pl.col("len") == pl.col("len").max()).head(1)
+    return str(first["why"].item()) if counts.height else None

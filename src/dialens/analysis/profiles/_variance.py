@@ -22,6 +22,7 @@ from dialens.statistics import Floats, Ints, Resampled, cluster_sums, resampled_
 _MOST_BLOCKS = 6_000
 _FEWEST_BLOCKS = 50
 _NO_VARIANCE = 1e-12
+_AT_ONCE = 65_536
 
 
 @dataclass(frozen=True)
@@ -175,6 +176,18 @@ def resampled(values: Floats, agents: Ints, resamples: int, rng: np.random.Gener
 
 def _pulls(table: OneWay, values: Floats, agents: Ints) -> Floats:
     """The mean of the leave-one-dialogue-out ICCs minus each of them, for the acceleration."""
+    parts = [
+        _left_out(table, values[start : start + _AT_ONCE], agents[start : start + _AT_ONCE])
+        for start in range(0, len(values), _AT_ONCE)
+    ]
+    one_less = np.concatenate(parts)
+    there = one_less[np.isfinite(one_less)]
+    pulls: Floats = (there.mean() - there) if len(there) else np.zeros(1)
+    return pulls
+
+
+def _left_out(table: OneWay, values: Floats, agents: Ints) -> Floats:
+    """The ICC without each of some dialogues in turn."""
     n, mean = table.sizes[agents], table.means[agents]
     several = n > 1
     left = np.where(several, n - 1, 1)
@@ -189,10 +202,7 @@ def _pulls(table: OneWay, values: Floats, agents: Ints) -> Floats:
         n0 = (total - sum_squares / sum_n) / (count - 1)
         within = squares / (total - count)
         between = ((second - first**2 / total) / (count - 1) - within) / n0
-    one_less = _share(between, within)
-    there = one_less[np.isfinite(one_less)]
-    pulls: Floats = (there.mean() - there) if len(there) else np.zeros(1)
-    return pulls
+    return _share(between, within)
 
 
 def _between(sizes: Floats, means: Floats) -> Floats:

@@ -70,10 +70,11 @@ def wholes(profile: TraitProfile, trait: str) -> list[dict[str, Any]]:
 def difference_verdict(profile: TraitProfile, names: Sequence[str]) -> DifferenceVerdict:
     """Whether these traits vary across the agents."""
     scored = [name for name in names if name in profile.traits]
-    traits = [name for name in scored if profile.dialogs[name].count()]
+    traits = [name for name in scored if name in profile.known]
     if not traits:
         return DifferenceVerdict(Difference.NO_TRAIT)
-    sizes = profile.dialogs.group_by("system", "agent").len()["len"]
+    of_agents = profile.table.filter(pl.col("level") == "agent", pl.col("trait") == traits[0])
+    sizes = of_agents["n_dialogs"] + of_agents["n_missing"]
     if len(sizes) == 1:
         return DifferenceVerdict(Difference.ONE_AGENT)
     rows = [row for name in traits for row in wholes(profile, name)]

@@ -8,6 +8,7 @@ from dialens.base import DialensError, counted, listed
 from dialens.corpus import RATINGS, Corpus
 
 _MOST_NAMED = 3
+_LOOKED_AT = 10_000
 
 
 @dataclass(frozen=True)
@@ -47,9 +48,13 @@ def with_ratings(corpus: Corpus, ratings: pl.DataFrame, name: str) -> RatedCorpu
         >>> result.notes[0]
         'r.csv: 1 rating of 1 dialogue joined with the conversations.'
     """
-    turns = corpus.turns.select("system", "agent", "dialog", "turn").collect(engine="streaming")
+    shaped = _shaped(ratings)
+    rated = pl.col("dialog").is_in(shaped["dialog"].unique().implode())
+    every = corpus.turns.select("system", "agent", "dialog", "turn")
+    turns = every.filter(rated).collect(engine="streaming")
+    some = every.select("dialog").head(_LOOKED_AT).collect()["dialog"]
     notes: list[str] = []
-    table, unknown = _of_dialogues(_shaped(ratings), turns, name)
+    table, unknown = _of_dialogues(shaped, turns, some, name)
     notes += unknown
     table, unknown = _of_turns(table, turns, name)
     notes += unknown
@@ -61,7 +66,7 @@ def with_ratings(corpus: Corpus, ratings: pl.DataFrame, name: str) -> RatedCorpu
             "used instead."
         )
     about = table["dialog"].n_unique()
-    rest = turns["dialog"].n_unique() - about
+    rest = _dialogs(corpus) - about
     without = f"; {counted(rest, 'dialogue')} without ratings" if rest else ""
     joined = f"{name}: {counted(table.height, 'rating')} of {counted(about, 'dialogue')} joined"
     new = table.with_columns(system="_system", agent="_agent").select(RATINGS.names())
@@ -69,6 +74,15 @@ def with_ratings(corpus: Corpus, ratings: pl.DataFrame, name: str) -> RatedCorpu
         replace(corpus, ratings=new.lazy(), manifest=_recounted(corpus, new.height)),
         (f"{joined} with the conversations{without}.", *notes),
     )
+
+
+def _dialogs(corpus: Corpus) -> int:
+    """How many dialogues there are, from the manifest where it says it."""
+    known = corpus.manifest.get("counts", {}).get("dialogs")
+    if known is None:
+        count = corpus.turns.select(pl.col("dialog").n_unique())
+        known = count.collect(engine="streaming").item()
+    return int(known)
 
 
 def _recounted(corpus: Corpus, ratings: int) -> dict[str, object]:
@@ -89,7 +103,7 @@ def _shaped(ratings: pl.DataFrame) -> pl.DataFrame:
 
 
 def _of_dialogues(
-    table: pl.DataFrame, turns: pl.DataFrame, name: str
+    table: pl.DataFrame, turns: pl.DataFrame, some: pl.Series, name: str
 ) -> tuple[pl.DataFrame, list[str]]:
     """Ratings of dialogues that are there, with whose they are."""
     whose = turns.unique("dialog", keep="first", maintain_order=True).select(
@@ -100,7 +114,7 @@ def _of_dialogues(
     if not lost.height:
         return joined, []
     unknown = lost["dialog"].unique(maintain_order=True)
-    there = f"The conversations are called {_some(whose['dialog'])}"
+    there = f"The conversations are called {_some(some)}"
     if lost.height == joined.height:
         raise DialensError(
             f"No rating of {name} is about these conversations: it names {_some(unknown)}. {there}."

@@ -31,6 +31,7 @@ _NAMES = {
     "value": ("value", "score"),
 }  # fmt: skip
 _MOST_NAMED = 3
+_LOOKED_AT = 10_000
 
 
 @dataclass(frozen=True)
@@ -65,8 +66,12 @@ def own_scores(path: str | Path, corpus: Corpus, *, skip: bool = False) -> OwnSc
     cells = read_cells(source)
     names = _named(cells)
     rows = _numbers(cells, names)
-    units = corpus.turns.select("system", "agent", "dialog", "turn").collect(engine="streaming")
-    rows, notes = _matched(rows, units, source.path, of_turns="turn" in names.values(), skip=skip)
+    of_turns = "turn" in names.values()
+    turns = corpus.turns.select("system", "agent", "dialog", "turn")
+    named_here = pl.col("dialog").is_in(rows["dialog"].unique().implode())
+    units = turns.filter(named_here).collect(engine="streaming")
+    first = turns.select("dialog").head(_LOOKED_AT).collect()["dialog"].unique(maintain_order=True)
+    rows, notes = _matched(rows, units, first, source.path, of_turns=of_turns, skip=skip)
     table = pl.concat([_at_levels(rows, units), SCORES.to_frame()])
     metrics = table["metric"].unique(maintain_order=True).to_list()
     mark = sha256_file(source.path)[:12]
@@ -184,13 +189,19 @@ def _parsed(rows: pl.DataFrame, name: str) -> pl.DataFrame:
 
 
 def _matched(
-    rows: pl.DataFrame, units: pl.DataFrame, path: Path, *, of_turns: bool, skip: bool
+    rows: pl.DataFrame,
+    units: pl.DataFrame,
+    first_dialogs: pl.Series,
+    path: Path,
+    *,
+    of_turns: bool,
+    skip: bool,
 ) -> tuple[pl.DataFrame, list[str]]:
     """Rows whose dialogue and turn are in the corpus; others are named."""
     dialogs = rows.filter(~pl.col("dialog").is_in(units["dialog"].unique().implode()))
     notes = []
     if dialogs.height:
-        there = units["dialog"].unique(maintain_order=True)[:_MOST_NAMED].to_list()
+        there = first_dialogs[:_MOST_NAMED].to_list()
         unknown = dialogs["dialog"].unique(maintain_order=True)
         text = (
             f"{counted(len(unknown), 'dialogue')} of {path.name} "
@@ -200,7 +211,7 @@ def _matched(
         if not skip or len(unknown) == rows["dialog"].n_unique():
             raise DialensError(
                 f"{text} (first: {dialogs['place'][0]}). The corpus calls its dialogues "
-                f"{listed(there)}{' …' if units['dialog'].n_unique() > _MOST_NAMED else ''}. "
+                f"{listed(there)}{' …' if len(first_dialogs) > _MOST_NAMED else ''}. "
                 "Use its ids, or leave such rows out with --on-error skip."
             )
         notes.append(f"{text}; {counted(dialogs.height, 'value')} left out.")

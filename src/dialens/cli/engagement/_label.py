@@ -6,8 +6,9 @@ from typing import Annotated
 
 import typer
 
-from dialens.base import RUN
-from dialens.cli._options import Force, Seed, shown
+from dialens.base import RUN, read_memory
+from dialens.cli._completion import among
+from dialens.cli._options import DEVICES, Force, Seed, shown
 from dialens.cli._terminal import plain_console, plain_table
 from dialens.engagement.curation import (
     WEIGHTS,
@@ -18,12 +19,12 @@ from dialens.engagement.curation import (
     available_threads,
     emotion_scorer,
     planned_steps,
-    read_memory,
     read_subreddits,
     read_weights,
     toxicity_scorer,
 )
 from dialens.engagement.curation import label as label_work
+from dialens.models import chosen_device
 
 _WEIGHTS = ",".join(f"{name}={value:g}" for name, value in WEIGHTS.items())
 
@@ -102,6 +103,15 @@ def label(
             "--emotion", help="Model that scores the emotion of replies, lexicon or none."
         ),
     ] = "emotion",
+    device: Annotated[
+        str,
+        typer.Option(
+            "--device",
+            help="Where models run: auto (a GPU if PyTorch sees one), cpu, cuda; with Spark auto "
+            "is cpu, and cuda means that every worker has a GPU.",
+            autocompletion=among(*DEVICES),
+        ),
+    ] = "auto",
     validation_share: Annotated[
         float, typer.Option("--validation-share", help="Share of threads for validation.")
     ] = 0.2,
@@ -146,10 +156,13 @@ def label(
     if dry_run:
         _print_plan(planned_steps(work), work)
         return
-    toxic = toxicity_scorer(toxicity)
+    on = "cpu" if device == "auto" and running.engine == "spark" else device
+    if running.engine != "spark":
+        chosen_device(on)
+    toxic = toxicity_scorer(toxicity, on)
     if toxic is not None and toxic_above is None:
         options = options.with_threshold(toxic.threshold)
-    models = Models(emotion_scorer(emotion), toxic)
+    models = Models(emotion_scorer(emotion, on), toxic)
     _print(label_work(work, output, models=models, options=options, engine=running, force=force))
 
 

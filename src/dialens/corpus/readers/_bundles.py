@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 
 from dialens.base import DialensError
+from dialens.corpus._damage import leaving_out
 from dialens.corpus._intake import Intake
 from dialens.corpus._reading import RecordReader
 from dialens.corpus._source import Source
@@ -145,7 +146,13 @@ class BundledReader:
     def read(self, source: Source, intake: Intake) -> Iterator[Tables]:
         """Whole dialogues in batches, file after file."""
         for file in files_of(source, self.pattern, intake):
-            yield from self.records.read(file, intake)
+            if not source.is_folder:
+                yield from self.records.read(file, intake)
+                continue
+            with leaving_out(file.path, intake) as kept:
+                for part in self.records.read(file, intake):
+                    kept.anything = kept.anything or part.turns.height > 0
+                    yield part
 
 
 def files_of(source: Source, pattern: str, intake: Intake | None = None) -> list[Source]:

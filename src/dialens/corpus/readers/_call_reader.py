@@ -2,9 +2,11 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
+from dialens.corpus._damage import DamagedFile, leaving_out
 from dialens.corpus._dialogue import Dialogue, batches
 from dialens.corpus._intake import Intake, RecordError
 from dialens.corpus._reading import UNREADABLE, as_record_error, check
@@ -51,8 +53,11 @@ class CallReader:
             return False
         found = False
         for path in _files(source.path):
-            if not self.recognises_file(Source(path)):
-                return False
+            try:
+                if not self.recognises_file(Source(path)):
+                    return False
+            except DamagedFile:
+                continue  # what the others are is clear enough
             found = True
         return found
 
@@ -67,9 +72,10 @@ class CallReader:
         read: list[Call | FailedCall] = []
         places: dict[int, Path] = {}
         for part in parts:
-            for call in self._calls(part, intake):
-                read.append(call)
-                places[id(call)] = part.path
+            with leaving_out(part.path, intake) if source.is_folder else nullcontext():
+                calls_of_part = list(self._calls(part, intake))
+                read += calls_of_part
+                places |= dict.fromkeys(map(id, calls_of_part), part.path)
         items: list[Item] = self.complete(read, parts) if self.complete else [*read]
         calls = [item for item in items if isinstance(item, Call)]
         failures = Failures(source.path)

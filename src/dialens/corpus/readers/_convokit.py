@@ -302,7 +302,6 @@ def _merged(meta: str | None, conversation: dict[str, Any]) -> str:
 
 
 def _beside(folder: Path, intake: Intake) -> Iterator[Tables]:
-    dialogs = pl.Series(list(intake.dialogs), dtype=pl.String).implode()
     for name, schema in (("ratings", RATINGS), ("references", REFERENCES)):
         path = folder / f"{name}.jsonl"
         if not path.exists():
@@ -317,8 +316,9 @@ def _beside(folder: Path, intake: Intake) -> Iterator[Tables]:
             for key, dtype in schema.items()
             if dtype.is_temporal()
         ]
+        known = intake.known(table["dialog"].drop_nulls().unique())
         table = table.with_columns(moments).filter(
-            pl.col("dialog").is_null() | pl.col("dialog").is_in(dialogs)
+            pl.col("dialog").is_null() | pl.col("dialog").is_in(known)
         )
         yield Tables.of(ratings=table) if name == "ratings" else Tables.of(references=table)
 

@@ -13,18 +13,20 @@ from functools import partial
 from pathlib import Path
 
 import msgspec
+import polars as pl
 
 from dialens.base import DialensError
+from dialens.corpus._damage import DamagedFile, before_damage, leaving_out
 from dialens.corpus._dialogue import Dialogue, batches
-from dialens.corpus._intake import Intake, RecordError, message
-from dialens.corpus._reading import check, note_remarks
+from dialens.corpus._intake import Dependent, Intake, RecordError, message
+from dialens.corpus._reading import ReadFile, check, note_remarks
 from dialens.corpus._source import Source
 from dialens.corpus._tables import Tables
 from dialens.corpus.readers._conversation import LISTS
 from dialens.corpus.readers._dataset_folder import dataset_name, splits_of
 from dialens.corpus.readers._joined_exchanges import PlacedRow, Threads, grouped, threads_of
-from dialens.corpus.readers._row_files import row_file
-from dialens.corpus.readers._shapes import WANTED, Row, RowParser, Shape
+from dialens.corpus.readers._row_files import RowFile, row_file
+from dialens.corpus.readers._shapes import WANTED, Row, RowParser, Shape, names_rows_apart
 
 Rows = Callable[[], Iterable[tuple[int, Row | RecordError]]]
 """Gives the rows of a table with their places, from the beginning each time."""
@@ -39,13 +41,14 @@ class RowIntake:
         intake: Keeps account of what is left out.
         agent: The agent's name where no column tells it; the source's if not given.
         prefix: Before the id of every dialogue, such as the name of a split.
+        count: How many rows were taken in, which numbers those that follow.
     """
 
     source: Source
     intake: Intake
     agent: str = ""
     prefix: str = ""
-    _count: int = 0
+    count: int = 0
     _parsers: dict[str, RowParser] = field(default_factory=dict)
 
     def dialogues(
@@ -64,9 +67,12 @@ class RowIntake:
         if "thread" in shape.columns:
             threads = threads_of(rows(), shape.columns, table, self.intake)
         remarks = Counter[str]()
-        begun = self._count
-        for group in grouped(rows(), threads):
-            self._count += len(group)
+        begun = self.count
+        given: Iterable[tuple[int, Row | RecordError]] = rows()
+        if unit == "line":
+            given = before_damage(given, file, self.intake, place=lambda one: one[0])
+        for group in grouped(given, threads):
+            self.count += len(group)
             taken = []
             for number, place, row in group:
                 try:
@@ -86,6 +92,15 @@ class RowIntake:
         if threads is not None:
             threads.note(table, self.intake)
         note_remarks(remarks, table, self.intake)
+
+    def refuse_shared_names(self) -> None:
+        """Refuse to go on alone where names were given that other tables may have given, too.
+
+        Raises:
+            Dependent: There are such names.
+        """
+        if any(parser.shares_names for parser in self._parsers.values()):
+            raise Dependent
 
     def _claimed(
         self,
@@ -154,24 +169,114 @@ class DatasetReader:
         """Whether columns hold conversations, in a file or in the first file of a folder."""
         if source.is_folder:
             files = next(iter(splits_of(source.path).values()), [])
-            return bool(files) and self.recognises(Source(files[0], options=source.options))
-        rows = row_file(source)
+            rows = _first_whole(Source(file, options=source.options) for file in files)
+        else:
+            rows = row_file(source)
         return rows is not None and rows.shape is not None
 
     def read(self, source: Source, intake: Intake) -> Iterator[Tables]:
         """Whole dialogues in batches, split after split."""
-        return batches(self._dialogues(source, intake))
+        if source.is_folder:
+            return self.read_joined(source, intake, lambda file, intake: None)
+        return batches(_of_file(source, RowIntake(source, intake)))
 
-    def _dialogues(self, source: Source, intake: Intake) -> Iterator[Dialogue]:
-        if not source.is_folder:
-            yield from _of_file(source, RowIntake(source, intake))
-            return
-        named = replace(source, label=source.label or dataset_name(source.path))
-        splits = splits_of(source.path)
-        for split, files in splits.items():
-            rows = RowIntake(named, intake, prefix=f"{split}/" if len(splits) > 1 else "")
-            for file in files:
-                yield from _of_file(Source(file, options=source.options), rows)
+    def files(self, source: Source) -> list[Source]:
+        """The shards; none if what a dialogue is called depends on the shards before it.
+
+        Rows are numbered through all shards of a split, so that those before have to be counted,
+        which is quick in Parquet alone.
+        """
+        shards = list(_shards(source))
+        if not all(shard.path.name.endswith(".parquet") for shard in shards):
+            return []
+        try:
+            first = _first_whole(shards)
+        except (DialensError, OSError):
+            return []  # said when the shard is read
+        if first is None or first.shape is None or not names_rows_apart(first.shape):
+            return []
+        return list(_numbered(shards))
+
+    def beside(self, file: Source) -> list[Path]:
+        """None: a shard is whole."""
+        return []
+
+    def read_file(self, file: Source, intake: Intake) -> Iterator[Tables]:
+        """What a shard holds."""
+        if not isinstance(file, _Shard):
+            raise TypeError(f"{file} is no shard of a data set.")
+        rows = file.row_intake(intake)
+        yield from batches(_of_file(Source(file.path, options=file.options), rows))
+        rows.refuse_shared_names()
+
+    def read_joined(self, source: Source, intake: Intake, read: ReadFile) -> Iterator[Tables]:
+        """Whole dialogues in batches, shard after shard, as they are read now or were before."""
+        rows: RowIntake | None = None
+        prefix = None
+        for shard in _shards(source):
+            if rows is None or shard.prefix != prefix:
+                rows, prefix = shard.row_intake(intake), shard.prefix
+            kept, begun = read(shard, intake), rows.count
+            with leaving_out(shard.path, intake) as given:
+                file = Source(shard.path, options=shard.options)
+                for part in batches(_of_file(file, rows)) if kept is None else kept:
+                    given.anything = given.anything or part.turns.height > 0
+                    yield part
+            if shard.path.name.endswith(".parquet"):
+                rows.count = begun + _rows_in(shard.path)
+
+
+@dataclass(frozen=True)
+class _Shard(Source):
+    """A file of a data set.
+
+    Attributes:
+        dataset: What the data set is called.
+        prefix: Before the id of every dialogue: its split, where there are several.
+        before: How many rows of its split stand in the shards before it.
+    """
+
+    dataset: Source | None = None
+    prefix: str = ""
+    before: int = 0
+
+    def row_intake(self, intake: Intake) -> RowIntake:
+        """Takes in its rows."""
+        return RowIntake(self.dataset or self, intake, prefix=self.prefix, count=self.before)
+
+
+def _shards(source: Source) -> Iterator[_Shard]:
+    dataset = replace(source, label=source.label or dataset_name(source.path))
+    splits = splits_of(source.path)
+    for split, files in splits.items():
+        prefix = f"{split}/" if len(splits) > 1 else ""
+        for file in files:
+            yield _Shard(file, source.stem, options=source.options, dataset=dataset, prefix=prefix)
+
+
+def _numbered(shards: Iterable[_Shard]) -> Iterator[_Shard]:
+    before: Counter[str] = Counter()
+    for shard in shards:
+        yield replace(shard, before=before[shard.prefix])
+        before[shard.prefix] += _rows_in(shard.path)
+
+
+def _rows_in(path: Path) -> int:
+    """How many rows a Parquet file says that it holds; none if it is too damaged to say."""
+    try:
+        return int(pl.scan_parquet(path).select(pl.len()).collect().item())
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError):
+        return 0
+
+
+def _first_whole(shards: Iterable[Source]) -> RowFile | None:
+    """The first shard that is not damaged."""
+    for shard in shards:
+        try:
+            return row_file(shard)
+        except DamagedFile:
+            continue
+    return None
 
 
 def _of_file(source: Source, into: RowIntake) -> Iterator[Dialogue]:

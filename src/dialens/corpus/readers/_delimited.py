@@ -165,7 +165,6 @@ def _read_beside(
     source: Source, kind: str, schema: pl.Schema, delimiter: str, intake: Intake
 ) -> Iterator[Tables]:
     flaws: dict[int, RecordError] = {}
-    dialogs = pl.Series(list(intake.dialogs), dtype=pl.String).implode()
     for frame in _table(source, delimiter, flaws)[1]:
         frame = frame.rename(str.lower)
         for column in _NEEDED[kind]:
@@ -180,7 +179,8 @@ def _read_beside(
             _typed(name, dtype) if name in columns else pl.lit(None, dtype).alias(name)
             for name, dtype in schema.items()
         )
-        strange = frame["dialog"].is_not_null() & ~frame["dialog"].is_in(dialogs)
+        known = intake.known(frame["dialog"].drop_nulls().unique())
+        strange = frame["dialog"].is_not_null() & ~frame["dialog"].is_in(known)
         bad = {name: frame[name].is_not_null() & typed[name].is_null() for name in columns}
         bad["dialog"] |= strange
         wrong = frame[FLAW]

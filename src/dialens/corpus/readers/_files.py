@@ -9,13 +9,14 @@ its system, the files are chats and not systems: all of them belong to one, name
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from dialens.base import DialensError
-from dialens.corpus._intake import Intake, OnError, RecordError
+from dialens.corpus._damage import leaving_out
+from dialens.corpus._intake import Intake, OnError
 from dialens.corpus._names import named
-from dialens.corpus._reading import Reader, choose, tables_of
+from dialens.corpus._reading import Reader, ReadFile, choose, is_recognised, tables_of
 from dialens.corpus._source import Source
 from dialens.corpus._tables import Tables
 from dialens.corpus.readers._delimited import beside
@@ -37,21 +38,50 @@ class FilesReader:
 
     def recognises(self, source: Source) -> bool:
         """Whether it is a folder with anything in it."""
-        return source.is_folder and next(_sources(source, self._folders(), []), None) is not None
+        if not source.is_folder:
+            return False
+        return next(_sources(source, self._folders(), _PassedOver()), None) is not None
 
     def read(self, source: Source, intake: Intake) -> Iterator[Tables]:
         """Whole dialogues in batches, file after file."""
-        readers = [reader for reader in self.readers() if reader.name != self.name]
-        again: list[Path] = []
-        parts = list(_sources(source, self._folders(), again))
-        if again:
-            shown = ", ".join(str(path.relative_to(source.path)) for path in again[:_SHOWN])
-            more = f" and {len(again) - _SHOWN:,} more" if len(again) > _SHOWN else ""
+        return self.read_joined(source, intake, lambda file, intake: None)
+
+    def files(self, source: Source) -> list[Source]:
+        """The files, in the order of their paths."""
+        return list(_sources(source, self._folders(), _PassedOver()))
+
+    def beside(self, file: Source) -> list[Path]:
+        """The tables of ratings and references that belong to a file."""
+        if file.is_folder:
+            return []
+        paths = (beside(file.path, kind) for kind in ("ratings", "references"))
+        return [path for path in paths if path.exists()]
+
+    def read_file(self, file: Source, intake: Intake) -> Iterator[Tables]:
+        """What a file holds, by the reader that recognises it."""
+        return tables_of(choose(file, None, self._folders()), file, intake)
+
+    def read_joined(self, source: Source, intake: Intake, read: ReadFile) -> Iterator[Tables]:
+        """Whole dialogues in batches, file after file, as they are read now or were read before."""
+        passed = _PassedOver()
+        parts = list(_sources(source, self._folders(), passed))
+        if passed.again:
             intake.note(
                 f"{source.path.name}: links lead a second time to what was read already, which "
-                f"counts once: {shown}{more}."
+                f"counts once: {_some(passed.again, source.path)}."
             )
-        system = self._system_of_all(source, parts, readers)
+        if passed.empty:
+            files = "a file without a byte" if len(passed.empty) == 1 else "files without a byte"
+            intake.note(f"{source.path.name} holds {files}: {_some(passed.empty, source.path)}.")
+        if passed.no_files:
+            intake.note(
+                f"{source.path.name}: not read, since neither files nor folders, or links to "
+                f"nothing: {_some(passed.no_files, source.path)}."
+            )
+        for folder, why in passed.locked.items():
+            with leaving_out(folder, intake):
+                raise DialensError(f"{folder} cannot be read: {why}. See to its rights.")
+        system = self._system_of_all(source, parts, read)
         if system is not None and source.options.system is None:
             intake.note(
                 f"{source.path.name} holds one conversation a file ({len(parts):,} files), so all "
@@ -60,25 +90,21 @@ class FilesReader:
             )
         for part in parts:
             part = replace(part, system=system)
-            try:
-                reader = choose(part, None, readers)
-                yield from named(tables_of(reader, part, intake), part, intake)
-            except DialensError as error:
-                if intake.on_error is OnError.STOP:
-                    raise
-                what = str(error).removeprefix(str(part.path)).lstrip(",: ")
-                intake.reject(part.path, 0, RecordError(what, unit="file"))
+            before = read(part, intake)
+            with leaving_out(part.path, intake) as kept:
+                tables = self.read_file(part, intake) if before is None else before
+                for table in named(tables, part, intake):
+                    kept.anything = kept.anything or table.turns.height > 0
+                    yield table
 
-    def _system_of_all(
-        self, source: Source, parts: Sequence[Source], readers: Sequence[Reader]
-    ) -> str | None:
+    def _system_of_all(self, source: Source, parts: Sequence[Source], read: ReadFile) -> str | None:
         """The folder's name if its files are chats of one system, else None."""
         if len(parts) < 2:
             return None
         seen: set[str] = set()
         for part in parts:
             try:
-                dialogs = _dialogs_without_system(part, choose(part, None, readers))
+                dialogs = self._dialogs_without_system(part, read)
             except DialensError:
                 continue  # said when the file is read
             if dialogs is None or len(dialogs) > 1 or dialogs & seen:
@@ -86,33 +112,57 @@ class FilesReader:
             seen |= dialogs
         return source.stem if seen else None
 
+    def _dialogs_without_system(self, part: Source, read: ReadFile) -> set[str] | None:
+        """The ids of a file's conversations, two at least if there are many; None if it is no chat.
+
+        A file that names its system is none, nor is one too large to be looked at.
+        """
+        look = Intake(OnError.SKIP)
+        reader = choose(part, None, self._folders())
+        if part.is_folder or part.path.stat().st_size > _MOST_BYTES_OF_A_CHAT:
+            return None
+        dialogs: set[str] = set()
+        kept = read(part, look)
+        for tables in tables_of(reader, part, look) if kept is None else kept:
+            dialogs.update(tables.turns["dialog"].unique())
+            if (tables.turns["system"] != part.stem).any():
+                return None
+            if len(dialogs) > 1:
+                break
+        return dialogs
+
     def _folders(self) -> list[Reader]:
         return [reader for reader in self.readers() if reader.name != self.name]
 
 
-def _dialogs_without_system(part: Source, reader: Reader) -> set[str] | None:
-    """The ids of a file's conversations, two at least if there are many; None if it is no chat.
+@dataclass
+class _PassedOver:
+    """Files that are not read.
 
-    A file that names its system is none, nor is one too large to be looked at.
+    Attributes:
+        again: Links to what was met already. They may lead in a circle, and conversations that are
+            read twice would count twice.
+        empty: Files without a byte.
+        no_files: Pipes, sockets, and links to nothing.
+        locked: Folders that cannot be listed, and why.
     """
-    if part.is_folder or part.path.stat().st_size > _MOST_BYTES_OF_A_CHAT:
-        return None
-    dialogs: set[str] = set()
-    for tables in tables_of(reader, part, Intake(OnError.SKIP)):
-        dialogs.update(tables.turns["dialog"].unique())
-        if (tables.turns["system"] != part.stem).any():
-            return None
-        if len(dialogs) > 1:
-            break
-    return dialogs
+
+    again: list[Path] = field(default_factory=list)
+    empty: list[Path] = field(default_factory=list)
+    no_files: list[Path] = field(default_factory=list)
+    locked: dict[Path, str] = field(default_factory=dict)
 
 
-def _sources(source: Source, folders: Sequence[Reader], again: list[Path]) -> Iterator[Source]:
-    """The files, sorted; a folder that is a corpus by itself is one source.
+def _some(paths: Sequence[Path], folder: Path) -> str:
+    """The first of some paths in a folder."""
+    shown = ", ".join(str(path.relative_to(folder)) for path in paths[:_SHOWN])
+    return f"{shown} and {len(paths) - _SHOWN:,} more" if len(paths) > _SHOWN else shown
 
-    Links that lead to what was met already come into `again` and are not followed: they may lead
-    in a circle, and conversations that are read twice would count twice.
-    """
+
+def _sources(
+    source: Source, folders: Sequence[Reader], passed_over: _PassedOver
+) -> Iterator[Source]:
+    """The files, sorted; a folder that is a corpus by itself is one source."""
     root = source.path
     met = {os.path.realpath(root)}
     waiting = _chats(root)[::-1]
@@ -120,20 +170,30 @@ def _sources(source: Source, folders: Sequence[Reader], again: list[Path]) -> It
         path = waiting.pop()
         place = os.path.realpath(path)  # `resolve` raises where links lead in a circle
         if place in met:
-            again.append(path)
+            passed_over.again.append(path)
             continue
         met.add(place)
         label = path.relative_to(root).as_posix()
         if path.is_dir():
             part = Source(path, label, options=source.options)
-            if any(reader.recognises(part) for reader in folders):
+            try:
+                inside = _chats(path)
+            except OSError as error:
+                passed_over.locked[path] = error.strerror or str(error)
+                continue
+            if any(is_recognised(reader, part) for reader in folders):
                 yield part
             else:
-                waiting += _chats(path)[::-1]
-        elif path.is_file() and path.stat().st_size:
+                waiting += inside[::-1]
+        elif path.is_file():
+            if not path.stat().st_size:
+                passed_over.empty.append(path)
+                continue
             before, _, name = label.rpartition("/")
             stem = name.split(".")[0]
             yield Source(path, f"{before}/{stem}" if before else stem, options=source.options)
+        else:
+            passed_over.no_files.append(path)
 
 
 def _chats(folder: Path) -> list[Path]:

@@ -84,39 +84,26 @@ def turns_of(
         raise _wrong(field, "a list", messages)
     turns: list[Turn] = []
     aside: list[Message] = []
+    role_key, text_key = role_keys[0], text_keys[0]
     for number, message in enumerate(in_openai_words(messages)):
-        turn = _plain_turn(message, roles, role_keys[0], text_keys[0], speaker_of)
-        if turn is not None:
-            turn.meta = {"before": aside} if aside else None
-        else:
-            place = f"{field}[{number}]"
-            turn = _turn(message, place, roles, role_keys, text_keys, speaker_of, aside)
+        # Nearly all messages have a role and a text and nothing else: `_turn` says the same of
+        # them in four times the time.
+        if isinstance(message, dict) and len(message) == 2:
+            word, text = message.get(role_key), message.get(text_key)
+            if isinstance(word, str) and isinstance(text, str) and (role := roles.get(word)):
+                meta: dict[str, object] | None = {"before": aside} if aside else None
+                turns.append(Turn(speaker_of[role], role, text, None, None, meta))
+                if aside:
+                    aside = []
+                continue
+        place = f"{field}[{number}]"
+        turn = _turn(message, place, roles, role_keys, text_keys, speaker_of, aside)
         if turn is not None:
             turns.append(turn)
             aside = []
     if aside and turns:
         turns[-1].meta = {**(turns[-1].meta or {}), "after": aside}
     return turns
-
-
-def _plain_turn(
-    message: object,
-    roles: Mapping[str, str | None],
-    role_key: str,
-    text_key: str,
-    speaker_of: Mapping[str, str],
-) -> Turn | None:
-    """The turn of a message that has a role and a text and nothing else, as nearly all have.
-
-    Only for speed: `_turn` says the same of them in three times the time.
-    """
-    if not isinstance(message, dict) or len(message) != 2:
-        return None
-    word, text = message.get(role_key), message.get(text_key)
-    if not isinstance(word, str) or not isinstance(text, str):
-        return None
-    role = roles.get(word)
-    return Turn(speaker_of[role], role, text) if role else None
 
 
 def _turn(

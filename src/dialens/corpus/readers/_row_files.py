@@ -13,7 +13,7 @@ from itertools import islice
 import msgspec
 import polars as pl
 
-from dialens.base import DialensError
+from dialens.corpus._damage import DamagedFile, until_damage
 from dialens.corpus._intake import RecordError
 from dialens.corpus._read_options import ReadOptions
 from dialens.corpus._reading import UNREADABLE, as_record_error
@@ -121,17 +121,18 @@ def plain_columns(frame: pl.DataFrame, used: Sequence[str]) -> pl.DataFrame:
     return frame.select(plain)
 
 
-def damaged(source: Source, what: str, error: BaseException) -> DialensError:
+def damaged(source: Source, what: str, error: BaseException) -> DamagedFile:
     """The message about a file that is not whole."""
     reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-    return DialensError(
-        f"{source.path} is not a whole {what} file ({reason}). "
-        "It was probably cut off while copying: fetch it again."
+    return DamagedFile(
+        source.path,
+        f"is not a whole {what} file ({reason})",
+        "It was probably cut off while copying: fetch it again.",
     )
 
 
 def _json(source: Source) -> RowFile:
-    found = (_decoded(record) for record in islice(json_records(source), _SAMPLED))
+    found = map(_decoded, until_damage(islice(json_records(source), _SAMPLED)))
     sample = [row for row in found if not isinstance(row, RecordError)]
 
     def rows(used: Sequence[str]) -> Iterator[tuple[int, Row | RecordError]]:
@@ -169,7 +170,7 @@ def _delimited(source: Source) -> RowFile | None:
 
 def _delimited_sample(source: Source, delimiter: str) -> tuple[list[str], list[Row]]:
     flaws: dict[int, RecordError] = {}
-    cells = delimited_rows(source, delimiter, flaws)
+    cells = until_damage(delimited_rows(source, delimiter, flaws))
     header = [cell.strip() for cell in next(cells, (1, []))[1]]
     return header, [_cells(header, row) for _, row in islice(cells, _SAMPLED)]
 

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 import polars as pl
 
-from dialens.base import DialensError
+from dialens.corpus._damage import DamagedFile
 from dialens.corpus._intake import RecordError
 from dialens.corpus._reading import UNREADABLE, as_record_error
 from dialens.corpus._source import Record, Source, json_records
@@ -116,9 +116,10 @@ def _parquet_rows(source: Source) -> Iterator[Row]:
                 number += 1
                 yield Row(number, content, number=number)
     except (pl.exceptions.PolarsError, OSError) as error:
-        raise DialensError(
-            f"{source.path} is not a whole Parquet file ({error}). "
-            "It was probably cut off while copying: fetch it again."
+        raise DamagedFile(
+            source.path,
+            f"is not a whole Parquet file ({error})",
+            "It was probably cut off while copying: fetch it again.",
         ) from error
 
 

@@ -152,6 +152,26 @@ def shape_of(
     return _shape("reply", {**parts, **thread_columns(columns, parts, options)})
 
 
+def names_rows_apart(shape: Shape) -> bool:
+    """Whether a row's conversation is called alike whatever other rows there are.
+
+    What names a question, or is a hash of a content, may stand in several rows (see `RowParser`).
+
+    Examples:
+        >>> names_rows_apart(Shape("conversation", {"conversation": "messages", "id": "id"}))
+        True
+        >>> names_rows_apart(Shape("reply", {"id": "question_id"}))
+        False
+    """
+    if "id" not in shape.columns:
+        return True
+    return shape.kind == "conversation" and not _is_content_id(shape)
+
+
+def _is_content_id(shape: Shape) -> bool:
+    return shape.columns["id"].strip().lower() in _CONTENT_IDS
+
+
 def may_hold_conversations(columns: Iterable[str], options: ReadOptions | None = None) -> bool:
     """Whether the names of columns are worth a look at what stands in them."""
     names = {name.strip().lower() for name in columns}
@@ -184,6 +204,11 @@ class RowParser:
     agent: str
     prefix: str = ""
     _named: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def shares_names(self) -> bool:
+        """Whether it gave names that depend on the rows before."""
+        return bool(self._named)
 
     def dialogues(self, row: Row, number: int | str) -> list[Dialogue]:
         """The dialogues of a row, the `number`-th of its source."""
@@ -314,8 +339,7 @@ class RowParser:
         if given is None:
             return f"{self.prefix}{self.source.stem}-{number}"
         label = f"{self.prefix}{given}"
-        column = self.shape.columns["id"].strip().lower()
-        if self.shape.kind == "conversation" and column not in _CONTENT_IDS:
+        if names_rows_apart(self.shape):
             return label
         answered = self.shape.kind == "reply" and agent
         for name in (label, f"{label}-{agent}" if answered else label):

@@ -6,7 +6,6 @@ from ._label_options import (
     EngineOptions,
     LabelOptions,
     available_threads,
-    read_memory,
     read_subreddits,
     read_weights,
 )
@@ -28,7 +27,6 @@ __all__ = [
     "label",
     "plan_ingest",
     "planned_steps",
-    "read_memory",
     "read_subreddits",
     "read_weights",
     "toxicity_scorer",

@@ -11,10 +11,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from dialens.base import Advance, DialensError, Recorder, read_marker, sha256_file, versions
+from dialens.base import (
+    Advance,
+    DialensError,
+    Recorder,
+    progress_steps,
+    read_marker,
+    sha256_file,
+    versions,
+)
 from dialens.corpus import OnError
 from dialens.engagement.curation._dump import packing
-from dialens.engagement.curation._ingest_pool import ingest_in_processes, progress_steps
+from dialens.engagement.curation._ingest_pool import ingest_in_processes
 from dialens.engagement.curation._ingest_shards import (
     SOURCE_MARKER,
     Dump,

@@ -20,7 +20,6 @@ PAPER_ALPHAS: Final = {"re": 1.0, "be": 2.0, "ae": 18.0}
 """Medians that the paper reports for its own data."""
 
 _SUBREDDIT: Final = re.compile(r"[a-z0-9_+.:-]+")
-_MEMORY: Final = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(i?)B?\s*", re.IGNORECASE)
 _LEAST_MEMORY: Final = 256 * 2**20
 
 
@@ -121,21 +120,6 @@ def available_threads() -> int:
         True
     """
     return len(os.sched_getaffinity(0))
-
-
-def read_memory(text: str) -> int:
-    """Bytes from a size as people write it.
-
-    Examples:
-        >>> read_memory("4GB"), read_memory("512 MiB")
-        (4000000000, 536870912)
-    """
-    match = _MEMORY.fullmatch(text)
-    if match is None:
-        raise DialensError(f"--memory takes a size such as 4GB or 512MiB; seen: {text!r}.")
-    number, unit, binary = match.groups()
-    power = " KMGT".index(unit.upper() or " ")
-    return int(float(number) * (1024 if binary else 1000) ** power)
 
 
 def read_weights(text: str) -> dict[str, float]:

@@ -19,8 +19,14 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from dialens.base import Advance, DialensError, atomic_file, step_key
-from dialens.engagement.curation._worker_process import begin_worker, end_workers
+from dialens.base import (
+    Advance,
+    DialensError,
+    atomic_file,
+    begin_worker,
+    end_workers,
+    step_key,
+)
 from dialens.models import POSITIVE_EMOTIONS, Model, load, read_card
 from dialens.text import emotion_lexicon, tokenise_texts
 
@@ -62,17 +68,24 @@ class ModelScorer:
         name: As :func:`dialens.models.load` takes it.
         task: Which one is meant, of a folder with several.
         labels: Whose probabilities are summed.
+        device: `cpu`, `cuda`, or `auto` for a GPU where there is one.
     """
 
     name: str
     task: str
     labels: tuple[str, ...]
+    device: str = "cpu"
     _cache: dict[str, Model] = field(default_factory=dict, compare=False, repr=False)
+
+    @property
+    def on_gpu(self) -> bool:
+        """Whether a GPU computes, which one process fills."""
+        return self.model().device != "cpu"
 
     def model(self) -> Model:
         """The model, on one thread: shards run side by side."""
         if "model" not in self._cache:
-            model = load(self.name, self._task(), threads=1)
+            model = load(self.name, self._task(), threads=1, device=self.device)
             if not isinstance(model, Model):
                 raise DialensError(
                     f"{self.name} is a model for PyTorch, too slow for millions of texts. Export "
@@ -115,7 +128,7 @@ class ModelScorer:
 
     def __getstate__(self) -> dict[str, object]:
         """Without the open model, which every process opens for itself."""
-        return {"name": self.name, "task": self.task, "labels": self.labels, "_cache": {}}
+        return {**vars(self), "_cache": {}}
 
 
 @dataclass(frozen=True)
@@ -151,7 +164,7 @@ class LexiconScorer:
         return micro_units(share)
 
 
-def emotion_scorer(name: str) -> Scorer | None:
+def emotion_scorer(name: str, device: str = "cpu") -> Scorer | None:
     """The scorer that `--emotion` names: a model, `lexicon`, or None for `none`.
 
     Examples:
@@ -160,17 +173,19 @@ def emotion_scorer(name: str) -> Scorer | None:
     """
     if name == "none":
         return None
-    return LexiconScorer() if name == "lexicon" else ModelScorer(name, "emotion", POSITIVE_EMOTIONS)
+    if name == "lexicon":
+        return LexiconScorer()
+    return ModelScorer(name, "emotion", POSITIVE_EMOTIONS, device)
 
 
-def toxicity_scorer(name: str) -> ModelScorer | None:
+def toxicity_scorer(name: str, device: str = "cpu") -> ModelScorer | None:
     """The scorer that `--toxicity` names: a model, or None for `none`.
 
     Examples:
         >>> toxicity_scorer("none") is None
         True
     """
-    return None if name == "none" else ModelScorer(name, "toxicity", ("toxic",))
+    return None if name == "none" else ModelScorer(name, "toxicity", ("toxic",), device)
 
 
 @dataclass(frozen=True)
@@ -244,6 +259,7 @@ def score_shards(
     """
     folder.mkdir(parents=True, exist_ok=True)
     signature = scorer.signature
+    alone = isinstance(scorer, ModelScorer) and scorer.on_gpu
     paths: list[Path] = []
     waiting: deque[tuple[Future[None], int]] = deque()
     pool: ProcessPoolExecutor | None = None
@@ -254,7 +270,7 @@ def score_shards(
             paths.append(path)
             if path.exists():
                 advance(table.height)
-            elif processes == 1 or not digits:
+            elif processes == 1 or not digits or alone:
                 score_shard(scorer, table, path)
                 advance(table.height)
             else:

@@ -29,7 +29,7 @@ from dialens.metrics.families._weights import (
     load_model,
     weights_signature,
 )
-from dialens.models import length_sorted, padded
+from dialens.models import length_sorted, on_device, padded, run_batches
 
 NAME = "bleurt"
 WHAT = "a BLEURT checkpoint such as BLEURT-20, for PyTorch"
@@ -94,17 +94,21 @@ class BleurtScorer:
             inputs.append([begin, *first, end, *second, end])
             types.append([0] * (len(first) + 2) + [1] * (len(second) + 1))
         scores = np.empty(len(pairs))
+
+        def run(rows: np.ndarray) -> Floats:
+            feed = {
+                "input_ids": padded([inputs[row] for row in rows], tokenizer.pad_token_id),
+                "attention_mask": padded([[1] * len(inputs[row]) for row in rows], 0),
+            }
+            if self._has_types:
+                feed["token_type_ids"] = padded([types[row] for row in rows], 0)
+            placed = {name: values.to(self._loaded.device) for name, values in feed.items()}
+            found: Floats = self._loaded.model(**placed).logits[:, 0].cpu().double().numpy()
+            return found
+
         with torch.inference_mode():
-            for rows in length_sorted([len(tokens) for tokens in inputs]):
-                feed = {
-                    "input_ids": padded([inputs[row] for row in rows], tokenizer.pad_token_id),
-                    "attention_mask": padded([[1] * len(inputs[row]) for row in rows], 0),
-                }
-                if self._has_types:
-                    feed["token_type_ids"] = padded([types[row] for row in rows], 0)
-                placed = {name: values.to(self._loaded.device) for name, values in feed.items()}
-                logits = self._loaded.model(**placed).logits
-                scores[rows] = logits[:, 0].cpu().double().numpy()
+            for rows, found in run_batches(length_sorted([len(row) for row in inputs]), run):
+                scores[rows] = found
                 tell(len(rows))
         return scores
 
@@ -167,7 +171,7 @@ def _load_port(context: ScorerContext, folder: Path) -> Loaded:
         first = str(error).strip().splitlines()[:2]
         raise NotReadyError(f"{folder} cannot be loaded as BLEURT: {' '.join(first)}") from error
     device = device_of(context)
-    model = model.eval().requires_grad_(False).to(device)
+    model = on_device(model.eval().requires_grad_(False), device, folder)
     return Loaded(model, tokenizer, device, folder, weights_signature(context, folder))
 
 

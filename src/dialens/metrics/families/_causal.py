@@ -9,7 +9,7 @@ import numpy as np
 from dialens.metrics._family import NotReadyError, ScorerContext
 from dialens.metrics._state import Floats
 from dialens.metrics.families._weights import Loaded, load_model
-from dialens.models import padded, token_batches
+from dialens.models import padded, run_batches, token_batches
 
 _TOKENS = {"cpu": 1024, "cuda": 16384}  # of a batch; each needs a row as wide as the vocabulary
 _ALIKE = 1e-4  # of the largest number; a network that looks ahead changes by far more
@@ -112,24 +112,29 @@ def log_likelihoods(
 
     totals = np.empty(len(continuations))
     lengths = [len(part.context) + len(part.asked) for part in continuations]
+
+    def run(rows: np.ndarray) -> Floats:
+        chosen = [continuations[row] for row in rows]
+        ids = padded([(*part.context, *part.asked) for part in chosen], 0).to(loaded.device)
+        read = padded(
+            [(1,) * (len(part.context) + len(part.asked)) for part in chosen],
+            0,
+        )
+        counts = padded(
+            [(0,) * len(part.context) + (1,) * len(part.asked) for part in chosen],
+            0,
+        )
+        logits = loaded.model(
+            input_ids=ids, attention_mask=read.to(loaded.device), use_cache=False
+        ).logits[:, :-1]
+        next_ids = ids[:, 1:, None]
+        spoken = logits.gather(2, next_ids)[:, :, 0] - logits.logsumexp(dim=2)
+        total = (spoken * counts[:, 1:].to(loaded.device)).sum(dim=1)
+        found: Floats = total.cpu().double().numpy()
+        return found
+
     with torch.inference_mode():
-        for rows in token_batches(lengths, _TOKENS[loaded.device]):
-            chosen = [continuations[row] for row in rows]
-            ids = padded([(*part.context, *part.asked) for part in chosen], 0).to(loaded.device)
-            read = padded(
-                [(1,) * (len(part.context) + len(part.asked)) for part in chosen],
-                0,
-            )
-            counts = padded(
-                [(0,) * len(part.context) + (1,) * len(part.asked) for part in chosen],
-                0,
-            )
-            logits = loaded.model(
-                input_ids=ids, attention_mask=read.to(loaded.device), use_cache=False
-            ).logits[:, :-1]
-            next_ids = ids[:, 1:, None]
-            spoken = logits.gather(2, next_ids)[:, :, 0] - logits.logsumexp(dim=2)
-            total = (spoken * counts[:, 1:].to(loaded.device)).sum(dim=1)
-            totals[rows] = total.cpu().double().numpy()
+        for rows, total in run_batches(token_batches(lengths, _TOKENS[loaded.device]), run):
+            totals[rows] = total
             tell(len(rows))
     return totals

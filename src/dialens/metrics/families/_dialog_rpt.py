@@ -25,7 +25,7 @@ from dialens.metrics.families._weights import (
     lacking_weights,
     load_model,
 )
-from dialens.models import padded, token_batches
+from dialens.models import padded, run_batches, token_batches
 
 GROUP = "dialog_rpt"
 RANKERS = {
@@ -64,17 +64,23 @@ class DialogRptScorer:
         scores = np.empty((len(units), 1))
         tell = paced(advance, len(units), len(units))
         model, device = self._loaded.model, self._loaded.device
+
+        def run(batch: np.ndarray) -> Floats:
+            chosen = [rows[row] for row in batch]
+            ids = padded(chosen, 0).to(device)
+            read = padded([[1] * len(row) for row in chosen], 0).to(device)
+            states = model.transformer(
+                input_ids=ids, attention_mask=read, use_cache=False
+            ).last_hidden_state
+            last = torch.tensor([len(row) - 1 for row in chosen], device=device)
+            logits = model.score(states[torch.arange(len(chosen), device=device), last])
+            chances: Floats = torch.sigmoid(logits).cpu().double().numpy()
+            return chances
+
         with torch.inference_mode():
-            for batch in token_batches([len(row) for row in rows], _TOKENS[device]):
-                chosen = [rows[row] for row in batch]
-                ids = padded(chosen, 0).to(device)
-                read = padded([[1] * len(row) for row in chosen], 0).to(device)
-                states = model.transformer(
-                    input_ids=ids, attention_mask=read, use_cache=False
-                ).last_hidden_state
-                last = torch.tensor([len(row) - 1 for row in chosen], device=device)
-                logits = model.score(states[torch.arange(len(chosen), device=device), last])
-                scores[batch] = torch.sigmoid(logits).cpu().double().numpy()
+            batches = token_batches([len(row) for row in rows], _TOKENS[device])
+            for batch, chances in run_batches(batches, run):
+                scores[batch] = chances
                 tell(len(batch))
         return scores
 

@@ -13,7 +13,7 @@ A probability below 2⁻²⁰ counts as that, so that a sum of 0 means that the 
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -22,10 +22,10 @@ from numpy.typing import NDArray
 from dialens.metrics._card import Definition, MetricCard, Resources, metric
 from dialens.metrics._encoders import (
     UNKNOWN,
+    EncoderScorer,
     TaskReader,
     encoders_of,
     opened_reader,
-    read_units,
     where_read,
 )
 from dialens.metrics._family import Advance, Family, Output, ScorerContext, Unit
@@ -54,7 +54,7 @@ _K = len(LABELS) - 1
 _LEAST = 2.0**-20
 
 
-class EmotionScorer:
+class EmotionScorer(EncoderScorer):
     """The probability of every label; 0 for those that the model does not tell."""
 
     def __init__(self, reader: TaskReader) -> None:
@@ -65,13 +65,13 @@ class EmotionScorer:
             (at, labels.index(name)) for at, name in enumerate(LABELS) if name in labels
         ]
 
-    def prepare(self, references: Iterable[str]) -> None:
-        """Nothing is learned from references."""
-
-    def score(self, units: Sequence[Unit], advance: Advance = lambda _: None) -> Floats:
+    def begin(
+        self, units: Sequence[Unit], advance: Advance = lambda _: None
+    ) -> Callable[[], Floats]:
         """One row a unit, one column a label."""
-        logits = read_units(self._reader, [unit.response for unit in units], units, advance)
-        return where_read(logits, self._chances, len(LABELS))
+        replies = [unit.response for unit in units]
+        logits = self._reader.encoder.ask(replies, len(units), advance)
+        return lambda: where_read(logits.result(), self._chances, len(LABELS))
 
     def _chances(self, logits: Floats) -> Floats:
         probabilities = np.maximum(quantised(self._reader.probabilities(logits)), _LEAST)

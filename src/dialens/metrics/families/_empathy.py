@@ -6,14 +6,13 @@ another, as raters of support replies judge it. The traits `empathic_concern` an
 are about something else: whose writing an agent's words resemble.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from dialens.metrics._encoders import UNKNOWN, TaskReader, encoders_of, opened_reader
+from dialens.metrics._encoders import UNKNOWN, EncoderScorer, TaskReader, encoders_of, opened_reader
 from dialens.metrics._family import Advance, Family, Output, ScorerContext, Unit
 from dialens.metrics._features import quantised
-from dialens.metrics._pace import paced
 from dialens.metrics._state import Floats
 from dialens.models import (
     CONTEXT_TURNS,
@@ -27,7 +26,7 @@ from dialens.models import (
 _REACTIONS = "engagement"
 
 
-class EmpathyOfReplies:
+class EmpathyOfReplies(EncoderScorer):
     """Empathy by the formula of the model's card.
 
     Args:
@@ -40,22 +39,25 @@ class EmpathyOfReplies:
         self._formula = EmpathyScorer(reader.model)
         self.signature = "/".join(filter(None, (reader.signature, self._formula.signature)))
 
-    def prepare(self, references: Iterable[str]) -> None:
-        """Nothing is learned from references."""
-
-    def score(self, units: Sequence[Unit], advance: Advance = lambda _: None) -> Floats:
+    def begin(
+        self, units: Sequence[Unit], advance: Advance = lambda _: None
+    ) -> Callable[[], Floats]:
         """One row a unit."""
         inputs = EmpathyInputs.of([(unit.context, unit.response) for unit in units])
-        texts, pairs = self._reader.encoder, None
-        fresh = len(texts.uncached(inputs.texts))
+        some = 0 if self._reactions is None else len(units) // 2
+        texts = self._reader.encoder.ask(inputs.texts, len(units) - some, advance)
+        pairs = None
         if self._reactions is not None:
-            pairs = self._reactions.encoder
-            fresh += len(pairs.uncached(inputs.pairs))
-        step = paced(advance, len(units), fresh)
-        logits = texts.logits(inputs.texts, step)[:, self._reader.head.columns]
+            pairs = self._reactions.encoder.ask(inputs.pairs, some, advance)
+        return lambda: self._values(
+            inputs, texts.result(), None if pairs is None else pairs.result()
+        )
+
+    def _values(self, inputs: EmpathyInputs, texts: Floats, pairs: Floats | None) -> Floats:
         reactions = None
         if pairs is not None and self._reactions is not None:
-            reactions = self._reactions.logit(pairs.logits(inputs.pairs, step), ENGAGING)
+            reactions = self._reactions.logit(pairs, ENGAGING)
+        logits = texts[:, self._reader.head.columns]
         return quantised(self._formula.combine(inputs, logits, reactions))[:, np.newaxis]
 
 

@@ -9,21 +9,20 @@ are put together, and what is done where the corpus knows what the speaker was g
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from dialens.metrics._encoders import (
     UNKNOWN,
+    EncoderScorer,
     TaskReader,
     encoders_of,
     opened_reader,
-    read_units,
     where_read,
 )
 from dialens.metrics._family import Advance, Family, Output, ScorerContext, Unit
 from dialens.metrics._features import quantised
-from dialens.metrics._pace import paced
 from dialens.metrics._state import Floats
 from dialens.models import (
     CONTEXT_TURNS,
@@ -55,7 +54,7 @@ def _pairs(units: Sequence[Unit]) -> list[tuple[str, str]]:
     return [(context(unit.context), unit.response) for unit in units]
 
 
-class EngagementOfReplies:
+class EngagementOfReplies(EncoderScorer):
     """Engagement by the formula of the model's card, and the probability of reactions alone."""
 
     def __init__(self, reader: TaskReader) -> None:
@@ -66,20 +65,24 @@ class EngagementOfReplies:
             formula = json.dumps(reader.model.card.facts[FORMULA], sort_keys=True)
             self.signature += f"/formula@{hashlib.sha256(formula.encode()).hexdigest()[:8]}"
 
-    def prepare(self, references: Iterable[str]) -> None:
-        """Nothing is learned from references."""
-
-    def score(self, units: Sequence[Unit], advance: Advance = lambda _: None) -> Floats:
+    def begin(
+        self, units: Sequence[Unit], advance: Advance = lambda _: None
+    ) -> Callable[[], Floats]:
         """One row a unit, one column an output."""
-        encoder = self._reader.encoder
         replies = [unit.response for unit in units]
         rows, after = background_pairs(replies, [unit.background for unit in units])
-        pairs = _pairs(units)
-        step = paced(advance, len(units), len(encoder.uncached([*pairs, *after])))
-        after_context = encoder.logits(pairs, step)
-        after_background = largest(encoder.logits(after, step), rows, len(units))
+        some = len(units) // 2 if after else 0
+        in_context = self._reader.encoder.ask(_pairs(units), len(units) - some, advance)
+        in_background = self._reader.encoder.ask(after, some, advance)
+        return lambda: self._values(
+            replies, in_context.result(), largest(in_background.result(), rows, len(units))
+        )
+
+    def _values(
+        self, replies: Sequence[str], after_context: Floats, after_background: Floats
+    ) -> Floats:
         read = np.flatnonzero(~np.isnan(after_context[:, 0]))
-        values = np.full((len(units), 2), np.nan)
+        values = np.full((len(replies), 2), np.nan)
         if len(read):
             mean = averaged(after_context, after_background)[read]
             parts = {task: self._logit(mean, task) for task in self._formula.formula.tasks}
@@ -91,20 +94,19 @@ class EngagementOfReplies:
         return self._reader.logit(logits, _POSITIVE.get(task, ()), task)
 
 
-class RelevanceOfReplies:
+class RelevanceOfReplies(EncoderScorer):
     """The probability that a reply belongs to its context."""
 
     def __init__(self, reader: TaskReader) -> None:
         self.signature = reader.signature
         self._reader = reader
 
-    def prepare(self, references: Iterable[str]) -> None:
-        """Nothing is learned from references."""
-
-    def score(self, units: Sequence[Unit], advance: Advance = lambda _: None) -> Floats:
+    def begin(
+        self, units: Sequence[Unit], advance: Advance = lambda _: None
+    ) -> Callable[[], Floats]:
         """One row a unit."""
-        logits = read_units(self._reader, _pairs(units), units, advance)
-        return where_read(logits, self._chance, 1)
+        logits = self._reader.encoder.ask(_pairs(units), len(units), advance)
+        return lambda: where_read(logits.result(), self._chance, 1)
 
     def _chance(self, logits: Floats) -> Floats:
         return quantised(sigmoid(self._reader.logit(logits, _POSITIVE[RELEVANCE])))[:, None]

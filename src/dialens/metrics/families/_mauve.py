@@ -12,7 +12,7 @@ from typing import Protocol
 import numpy as np
 
 from dialens.base import DialensError
-from dialens.metrics._family import Family, Output, ScorerContext
+from dialens.metrics._family import Family, Output, Running, ScorerContext
 from dialens.metrics._pace import paced
 from dialens.metrics._state import Floats
 from dialens.metrics.families._causal import is_causal
@@ -105,8 +105,8 @@ class Embedder(Protocol):
 class ShippedEmbedder:
     """The encoder that ships with the package."""
 
-    def __init__(self, threads: int | None) -> None:
-        self._model = load(SHIPPED, threads=threads or 0)
+    def __init__(self, running: Running) -> None:
+        self._model = load(SHIPPED, **running)
         self.signature = self._model.signature.replace("|", "/")
 
     def embed(self, texts: Sequence[str], advance: Callable[[int], None]) -> Floats:
@@ -199,7 +199,7 @@ def open_scorer(context: ScorerContext) -> MauveScorer:
     """Load what makes features and read the options."""
     settings = Settings.of(context.options.get(NAME, {}))
     if NAME not in context.weights:
-        return MauveScorer(ShippedEmbedder(context.threads), settings)
+        return MauveScorer(ShippedEmbedder(context.running), settings)
     loaded = load_model(context, NAME, WHAT)
     embedder = FolderEmbedder(
         loaded,

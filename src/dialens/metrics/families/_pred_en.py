@@ -11,6 +11,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from dialens.metrics._family import Family, NotReadyError, Output, ScorerContext, Unit
 from dialens.metrics._pace import paced
 from dialens.metrics._state import Floats
@@ -22,7 +24,7 @@ from dialens.metrics.families._weights import (
     lacking_weights,
     load_model,
 )
-from dialens.models import padded, token_batches
+from dialens.models import padded, run_batches, token_batches
 
 if TYPE_CHECKING:
     import torch
@@ -81,17 +83,23 @@ class PredEnScorer:
         most = min(LONGEST, longest(self._loaded))
         ids = tokenizer(texts, truncation=True, max_length=most)["input_ids"]
         vectors = torch.empty((len(texts), self._loaded.model.config.hidden_size), device=device)
+
+        def run(rows: np.ndarray) -> torch.Tensor:
+            chosen = [ids[row] for row in rows]
+            read = padded([[1] * len(row) for row in chosen], 0).to(device)
+            states = self._loaded.model(
+                input_ids=padded(chosen, 0).to(device),
+                attention_mask=read,
+                output_hidden_states=True,
+            ).hidden_states[-2]
+            share = read[:, :, None].float()
+            means: torch.Tensor = (states * share).sum(dim=1) / share.sum(dim=1)
+            return means
+
         with torch.inference_mode():
-            for rows in token_batches([len(row_ids) for row_ids in ids], _TOKENS[device]):
-                chosen = [ids[row] for row in rows]
-                read = padded([[1] * len(row) for row in chosen], 0).to(device)
-                states = self._loaded.model(
-                    input_ids=padded(chosen, 0).to(device),
-                    attention_mask=read,
-                    output_hidden_states=True,
-                ).hidden_states[-2]
-                share = read[:, :, None].float()
-                vectors[rows] = (states * share).sum(dim=1) / share.sum(dim=1)
+            batches = token_batches([len(row_ids) for row_ids in ids], _TOKENS[device])
+            for rows, means in run_batches(batches, run):
+                vectors[rows] = means
                 tell(len(rows))
         return vectors
 

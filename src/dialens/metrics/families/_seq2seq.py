@@ -8,7 +8,7 @@ import numpy as np
 from dialens.metrics._family import NotReadyError, ScorerContext
 from dialens.metrics._state import Floats
 from dialens.metrics.families._weights import Loaded, load_model
-from dialens.models import padded, token_batches
+from dialens.models import padded, run_batches, token_batches
 
 _TOKENS = {"cpu": 1024, "cuda": 16384}  # of a batch; each needs a row as wide as the vocabulary
 
@@ -77,28 +77,32 @@ def likelihoods(
     start = decoder_start(loaded)
     means_of_readings = np.empty(len(readings))
     lengths = [len(reading.source) + len(reading.target) for reading in readings]
+
+    def run(rows: np.ndarray) -> Floats:
+        chosen = [readings[row] for row in rows]
+        source = padded([reading.source for reading in chosen], pad).to(loaded.device)
+        read = padded([(1,) * len(reading.source) for reading in chosen], 0).to(loaded.device)
+        target = padded([reading.target for reading in chosen], pad).to(loaded.device)
+        counts = padded(
+            [
+                (0,) * reading.forced + (1,) * (len(reading.target) - reading.forced)
+                for reading in chosen
+            ],
+            0,
+        ).to(loaded.device)
+        begun = torch.full_like(target[:, :1], start)
+        logits = loaded.model(
+            input_ids=source,
+            attention_mask=read,
+            decoder_input_ids=torch.cat([begun, target[:, :-1]], dim=1),
+            use_cache=False,
+        ).logits
+        spoken = logits.gather(2, target[:, :, None])[:, :, 0] - logits.logsumexp(dim=2)
+        means: Floats = ((spoken * counts).sum(dim=1) / counts.sum(dim=1)).cpu().double().numpy()
+        return means
+
     with torch.inference_mode():
-        for rows in token_batches(lengths, _TOKENS[loaded.device]):
-            chosen = [readings[row] for row in rows]
-            source = padded([reading.source for reading in chosen], pad).to(loaded.device)
-            read = padded([(1,) * len(reading.source) for reading in chosen], 0).to(loaded.device)
-            target = padded([reading.target for reading in chosen], pad).to(loaded.device)
-            counts = padded(
-                [
-                    (0,) * reading.forced + (1,) * (len(reading.target) - reading.forced)
-                    for reading in chosen
-                ],
-                0,
-            ).to(loaded.device)
-            begun = torch.full_like(target[:, :1], start)
-            logits = loaded.model(
-                input_ids=source,
-                attention_mask=read,
-                decoder_input_ids=torch.cat([begun, target[:, :-1]], dim=1),
-                use_cache=False,
-            ).logits
-            spoken = logits.gather(2, target[:, :, None])[:, :, 0] - logits.logsumexp(dim=2)
-            means = (spoken * counts).sum(dim=1) / counts.sum(dim=1)
-            means_of_readings[rows] = means.cpu().double().numpy()
+        for rows, means in run_batches(token_batches(lengths, _TOKENS[loaded.device]), run):
+            means_of_readings[rows] = means
             tell(len(rows))
     return means_of_readings

@@ -1,8 +1,8 @@
 """USL-H and DialogRPT with weights that ship: trained here on Reddit's threads, not the authors'.
 
-One small encoder (`ranker`) has a head for each part and a masked language model. It runs on ONNX
-Runtime, offline, without PyTorch. What it was trained on, and how good it is, is in its card:
-`dialens models`.
+One small encoder (`ranker`) has a head for each part and a masked language model. It runs offline,
+on processors by ONNX Runtime, without PyTorch. What it was trained on, and how good it is, is in
+its card: `dialens models`.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -10,7 +10,14 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 
 from dialens.base import DialensError
-from dialens.metrics._family import Family, NotReadyError, Output, ScorerContext, Unit
+from dialens.metrics._family import (
+    Family,
+    NotReadyError,
+    Output,
+    Running,
+    ScorerContext,
+    Unit,
+)
 from dialens.metrics._state import Floats
 from dialens.metrics._units import distinct_replies
 from dialens.models import (
@@ -79,16 +86,18 @@ def composition(context: ScorerContext, family: str) -> str:
 class ShippedUslH:
     """USL-H, its understandability, sensibleness and likelihood, one column each."""
 
-    def __init__(self, card: ModelCard, how: str, *, each: bool, threads: int) -> None:
+    def __init__(self, card: ModelCard, how: str, *, each: bool, running: Running) -> None:
         quantiles = card.facts["likelihood"]["normalisation"]["nll"]
         self._low, self._high = float(quantiles["low"]), float(quantiles["high"])
         self._how = how
         self._each = each
-        self._valid = Model(card, "valid_utterance", threads=threads)
-        self._next = Model(card, "next_utterance", threads=threads)
-        self._language = LanguageModel(card, threads=threads)
+        self._valid = Model(card, "valid_utterance", **running)
+        self._next = Model(card, "next_utterance", **running)
+        self._language = LanguageModel(card, **running)
         hidden = "each" if each else "sixth"
-        self.signature = f"{card.signature},int8,composition={how},hidden={hidden}"
+        self.signature = (
+            f"{card.signature},{self._valid.arithmetic},composition={how},hidden={hidden}"
+        )
 
     def prepare(self, references: Iterable[str]) -> None:
         """Nothing is learned from references."""
@@ -116,9 +125,9 @@ class ShippedUslH:
 class ShippedDialogRpt:
     """The chance to win against another reply to the same turn, by three kinds of feedback."""
 
-    def __init__(self, card: ModelCard, threads: int) -> None:
-        self._model = Model(card, RANKERS[0], threads=threads)
-        self.signature = f"{card.signature},int8"
+    def __init__(self, card: ModelCard, running: Running) -> None:
+        self._model = Model(card, RANKERS[0], **running)
+        self.signature = f"{card.signature},{self._model.arithmetic}"
 
     def prepare(self, references: Iterable[str]) -> None:
         """Nothing is learned from references."""
@@ -162,12 +171,12 @@ def open_usl_h(context: ScorerContext) -> ShippedUslH:
     hidden = context.options.get(USL_H_NAME, {}).get("hidden", "sixth")
     if hidden not in ("sixth", "each"):
         raise DialensError(f"--metric-option {USL_H_NAME}.hidden={hidden}: give sixth or each")
-    return ShippedUslH(_card(context), how, each=hidden == "each", threads=context.threads or 0)
+    return ShippedUslH(_card(context), how, each=hidden == "each", running=context.running)
 
 
 def open_dialog_rpt(context: ScorerContext) -> ShippedDialogRpt:
     """Nothing is read before the first reply."""
-    return ShippedDialogRpt(_card(context), context.threads or 0)
+    return ShippedDialogRpt(_card(context), context.running)
 
 
 _OWN = "weights trained here on Reddit threads and open chats"

@@ -47,9 +47,9 @@ def _make(columns: slice) -> Callable[[Resources], Definition]:
         def compute(state: State) -> Values:
             own, other = state.own[feature.name], state.other[feature.name]
             own_tokens, other_tokens = own[:, -1], other[:, -1]
-            parts = state.cached(_matching, feature.name)
+            parts = state.cached(_matching, feature.name)[columns]
             return Values.where(
-                parts[columns].mean(axis=0),
+                sum(parts, np.zeros(len(own))) / len(parts),  # NumPy adds one unit in another order
                 nothing_to_answer=state.other_turns == 0,
                 no_word=own_tokens == 0,
                 no_word_in_the_prompt=other_tokens == 0,

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from dialens.metrics._batch import TurnBatch
 from dialens.metrics._card import Definition, MetricCard, Resources, metric, turn_mean
-from dialens.metrics._features import DistinctNgrams, WordCount
+from dialens.metrics._features import WordCount
+from dialens.metrics._ngrams import DistinctNgrams
 from dialens.metrics._state import Floats, State, Values, ratio
 from dialens.text import VERSION, is_word
 

@@ -20,12 +20,16 @@ import numpy as np
 from dialens.metrics._family import ScorerContext
 from dialens.metrics._state import Floats
 from dialens.metrics.families._weights import Loaded
-from dialens.models import length_sorted
+from dialens.models import length_sorted, run_batches, token_batches
 
 if TYPE_CHECKING:
     import torch
 
+    _Encoded = tuple[torch.Tensor, Floats | None]
+    """A row of numbers for each token of a sentence, and one for the whole beside it."""
+
 _ENDLESS = 100_000  # tokenizers that know no limit say 10³⁰
+_TOKENS_ON_DEVICE = 32_768  # of a batch
 _KEPT_BYTES = 2**28  # of rows that wait to be asked for
 
 
@@ -122,17 +126,27 @@ class TokenEncoder:
     def encode_ids(self, ids: Sequence[list[int]]) -> "list[torch.Tensor]":
         """One row of numbers a token of each sentence."""
         states: dict[int, torch.Tensor] = {}
-        batches = list(length_sorted([len(sentence) for sentence in ids], parts=self.threads))
-        with one_core_each(self.threads) as pool:
-            done = pool.map(lambda rows: self._batch([ids[row] for row in rows]), batches)
-            for rows, parts in zip(batches, done, strict=True):
-                for row, (part, beside) in zip(rows.tolist(), parts, strict=True):
-                    states[row] = part
-                    if beside is not None:
-                        self._side.keep(ids[row], beside)
+        for rows, parts in self._batches(ids):
+            for row, (part, beside) in zip(rows.tolist(), parts, strict=True):
+                states[row] = part
+                if beside is not None:
+                    self._side.keep(ids[row], beside)
         return [states[row] for row in range(len(ids))]
 
-    def _batch(self, chosen: list[list[int]]) -> "list[tuple[torch.Tensor, Floats | None]]":
+    def _batches(self, ids: Sequence[list[int]]) -> "Iterator[tuple[np.ndarray, list[_Encoded]]]":
+        lengths = [len(sentence) for sentence in ids]
+
+        def run(rows: np.ndarray) -> "list[_Encoded]":
+            return self._batch([ids[row] for row in rows])
+
+        if self._device != "cpu":
+            yield from run_batches(token_batches(lengths, _TOKENS_ON_DEVICE), run)
+            return
+        batches = list(length_sorted(lengths, parts=self.threads))
+        with one_core_each(self.threads) as pool:
+            yield from zip(batches, pool.map(run, batches), strict=True)
+
+    def _batch(self, chosen: list[list[int]]) -> "list[_Encoded]":
         """Token rows of sentences, the longest first, and what is wanted beside them."""
         import torch
 

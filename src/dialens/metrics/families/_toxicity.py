@@ -1,13 +1,13 @@
 """Toxicity: how likely a turn is an insult or a slur, by a classifier."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 from dialens.metrics._encoders import (
     UNKNOWN,
+    EncoderScorer,
     TaskReader,
     encoders_of,
     opened_reader,
-    read_units,
     where_read,
 )
 from dialens.metrics._family import Advance, Family, Output, ScorerContext, Unit
@@ -19,20 +19,20 @@ TASK = "toxicity"
 _POSITIVE = ("toxic",)
 
 
-class ToxicityScorer:
+class ToxicityScorer(EncoderScorer):
     """The probability of the label that counts."""
 
     def __init__(self, reader: TaskReader) -> None:
         self.signature = reader.signature
         self._reader = reader
 
-    def prepare(self, references: Iterable[str]) -> None:
-        """Nothing is learned from references."""
-
-    def score(self, units: Sequence[Unit], advance: Advance = lambda _: None) -> Floats:
+    def begin(
+        self, units: Sequence[Unit], advance: Advance = lambda _: None
+    ) -> Callable[[], Floats]:
         """One row a unit."""
-        logits = read_units(self._reader, [unit.response for unit in units], units, advance)
-        return where_read(logits, self._chance, 1)
+        replies = [unit.response for unit in units]
+        logits = self._reader.encoder.ask(replies, len(units), advance)
+        return lambda: where_read(logits.result(), self._chance, 1)
 
     def _chance(self, logits: Floats) -> Floats:
         return quantised(sigmoid(self._reader.logit(logits, _POSITIVE)))[:, None]

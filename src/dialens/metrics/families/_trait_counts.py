@@ -18,9 +18,8 @@ from dialens.metrics._batch import Ints, TurnBatch
 from dialens.metrics._state import Floats
 from dialens.models.topics import TopicTable
 from dialens.models.traits import TraitModel, standardise, tfidf
+from dialens.text import LONGEST_NGRAM, NGRAM_BITS, known_ngrams, ngram_keys
 
-_BITS = 21  # three words of a model's vocabulary in one number
-_LONGEST = 3
 _ROWS = 256  # units whose topics are dense at a time: they stay in the cache
 
 
@@ -91,7 +90,7 @@ class TraitScorer:
         keys = np.zeros(len(terms), np.int64)
         for place, name in enumerate(parts.columns):
             numbers = self._numbers(parts[name].fill_null(""))
-            keys |= np.where(parts[name].is_null().to_numpy(), 0, numbers) << (_BITS * place)
+            keys |= np.where(parts[name].is_null().to_numpy(), 0, numbers) << (NGRAM_BITS * place)
         order = np.argsort(keys)
         return keys[order], order
 
@@ -107,11 +106,11 @@ class TraitScorer:
         unit = np.repeat(np.arange(len(rows)), lengths)
         place = np.repeat(batch.offsets[rows] - np.cumsum(lengths) + lengths, lengths)
         numbers = table[words[place + np.arange(len(unit))], 0].astype(np.int64)
-        keys, units = _ngram_keys(numbers, unit)
-        ngrams = {
-            group[0]: _counted(*_found(keys, units, *index), len(rows), len(index[0]))
-            for group, index in zip(self._shared, self._keys, strict=True)
-        }
+        keys, units = ngram_keys(numbers, unit)
+        ngrams = {}
+        for group, (vocabulary, columns) in zip(self._shared, self._keys, strict=True):
+            of, place = known_ngrams(keys, units, vocabulary)
+            ngrams[group[0]] = _counted(of, columns[place], len(rows), len(vocabulary))
         topics = None
         if self._table is not None:
             column = self._topic_column[numbers]
@@ -167,10 +166,10 @@ def check_together(models: Sequence[TraitModel]) -> None:
     """
     table = next((model.topics for model in models if model.uses_topics), None)
     for model in models:
-        if model.longest > _LONGEST:
+        if model.longest > LONGEST_NGRAM:
             raise DialensError(
                 f"the trait model {model.target!r} has n-grams of {model.longest} words; "
-                f"scoring takes up to {_LONGEST}. Fit it again with shorter ones."
+                f"scoring takes up to {LONGEST_NGRAM}. Fit it again with shorter ones."
             )
         if not model.uses_topics or model.topics is table:
             continue
@@ -179,27 +178,6 @@ def check_together(models: Sequence[TraitModel]) -> None:
                 f"the trait model {model.target!r} needs another topic table than the others of "
                 "this run. Score it by itself, with --metrics."
             )
-
-
-def _ngram_keys(numbers: Ints, unit: Ints) -> tuple[Ints, Ints]:
-    """Every n-gram of known words as one number, with its unit; none crosses units."""
-    in_vocabulary = numbers > 0
-    keys, units = [numbers[in_vocabulary]], [unit[in_vocabulary]]
-    whole, key = in_vocabulary, numbers
-    for n in range(1, _LONGEST):
-        follows = (unit[n:] == unit[:-n]) & in_vocabulary[n:] & whole[: len(whole) - 1]
-        key = key[:-1] | numbers[n:] << (_BITS * n)
-        keys.append(key[follows])
-        units.append(unit[:-n][follows])
-        whole = follows
-    return np.concatenate(keys), np.concatenate(units)
-
-
-def _found(keys: Ints, units: Ints, vocabulary: Ints, columns: Ints) -> tuple[Ints, Ints]:
-    """Unit and column of the keys that are known."""
-    place = np.minimum(np.searchsorted(vocabulary, keys), len(vocabulary) - 1)
-    hit = vocabulary[place] == keys
-    return units[hit], columns[place[hit]]
 
 
 def _counted(units: Ints, columns: Ints, height: int, width: int) -> sparse.csr_array:

@@ -36,7 +36,7 @@ from dialens.metrics.families._weights import (
     load_folder,
     load_model,
 )
-from dialens.models import padded, token_batches
+from dialens.models import padded, run_batches, token_batches
 
 NAME = "usl_h"
 WHAT = {
@@ -142,22 +142,27 @@ class UslHScorer:
         totals = np.zeros(len(texts))
         totals[[len(tokens.ids) == _SPECIAL for tokens in texts]] = np.nan
         lengths = [len(texts[row].ids) for row, _ in asked]
+
+        def run(batch: np.ndarray) -> Floats:
+            chosen = [asked[i] for i in batch]
+            inputs = []
+            for row, place in chosen:
+                ids = list(texts[row].ids)
+                ids[place] = mask
+                inputs.append(Tokens(ids, texts[row].types))
+            logits = network.logits(inputs)
+            steps = torch.arange(len(chosen), device=logits.device)
+            at = torch.tensor([place for _, place in chosen], device=logits.device)
+            true = torch.tensor([texts[row].ids[place] for row, place in chosen])
+            here = logits[steps, at].log_softmax(dim=-1)
+            found: Floats = here[steps, true.to(logits.device)].cpu().double().numpy()
+            return found
+
         with torch.inference_mode():
-            for batch in token_batches(lengths, _TOKENS[network.loaded.device]):
-                chosen = [asked[i] for i in batch]
-                inputs = []
-                for row, at in chosen:
-                    ids = list(texts[row].ids)
-                    ids[at] = mask
-                    inputs.append(Tokens(ids, texts[row].types))
-                logits = network.logits(inputs)
-                steps = torch.arange(len(chosen), device=logits.device)
-                at = torch.tensor([place for _, place in chosen], device=logits.device)
-                true = torch.tensor([texts[row].ids[place] for row, place in chosen])
-                here = logits[steps, at].log_softmax(dim=-1)
-                log_probability = here[steps, true.to(logits.device)].cpu().double().numpy()
-                np.add.at(totals, [row for row, _ in chosen], -log_probability)
-                tell(len(chosen))
+            batches = token_batches(lengths, _TOKENS[network.loaded.device])
+            for batch, log_probability in run_batches(batches, run):
+                np.add.at(totals, [asked[i][0] for i in batch], -log_probability)
+                tell(len(batch))
         return totals
 
 
@@ -166,12 +171,17 @@ def _chances(network: Network, inputs: Sequence[Tokens], tell: Callable[[int], N
     import torch
 
     chances = np.empty(len(inputs))
+
+    def run(rows: np.ndarray) -> Floats:
+        logits = network.logits([inputs[row] for row in rows])
+        found: Floats = logits.softmax(dim=-1)[:, 1].cpu().double().numpy()
+        return found
+
     with torch.inference_mode():
-        for rows in token_batches(
-            [len(tokens.ids) for tokens in inputs], _TOKENS[network.loaded.device]
-        ):
-            logits = network.logits([inputs[row] for row in rows])
-            chances[rows] = logits.softmax(dim=-1)[:, 1].cpu().double().numpy()
+        lengths = [len(tokens.ids) for tokens in inputs]
+        batches = token_batches(lengths, _TOKENS[network.loaded.device])
+        for rows, found in run_batches(batches, run):
+            chances[rows] = found
             tell(len(rows))
     return chances
 

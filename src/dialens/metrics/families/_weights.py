@@ -12,9 +12,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from dialens.base import DialensError
 from dialens.metrics._family import NotReadyError, ScorerContext
 from dialens.metrics.families._hub import HUB, HubModel, fetch, file_hash, model_files
-from dialens.models import PICKLED_WEIGHTS, SAFE_WEIGHTS, FolderError, check_tokenizer
+from dialens.models import (
+    PICKLED_WEIGHTS,
+    SAFE_WEIGHTS,
+    FolderError,
+    check_tokenizer,
+    chosen_device,
+    on_device,
+)
 from dialens.models import load_model as load_folder_model
 from dialens.models import load_tokenizer as load_folder_tokenizer
 
@@ -188,15 +196,10 @@ def device_of(context: ScorerContext) -> str:
     Raises:
         NotReadyError: A GPU was asked for and PyTorch sees none.
     """
-    import torch
-
-    if context.device not in ("auto", "cpu", "cuda"):
-        raise NotReadyError(f"--device is auto, cpu or cuda; seen: {context.device!r}")
-    if context.device == "cuda" and not torch.cuda.is_available():
-        raise NotReadyError("--device cuda: PyTorch sees no GPU here; use --device cpu or auto")
-    if context.device == "auto":
-        return "cuda" if torch.cuda.is_available() else "cpu"
-    return context.device
+    try:
+        return chosen_device(context.device)
+    except DialensError as error:
+        raise NotReadyError(str(error)) from error
 
 
 def load_model(
@@ -244,7 +247,7 @@ def _loaded(context: ScorerContext, folder: Path, kind: str, may_lack: tuple[str
     if gaps is not None:
         raise NotReadyError(f"{folder} is not a whole {kind}: {gaps}")
     tokenizer = load_tokenizer(context, folder)
-    model = loaded.model.requires_grad_(False).to(device)
+    model = on_device(loaded.model.requires_grad_(False), device, folder)
     return Loaded(model, tokenizer, device, folder, weights_signature(context, folder))
 
 

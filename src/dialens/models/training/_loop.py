@@ -21,6 +21,7 @@ import torch
 from torch import nn
 
 from dialens.base import Advance
+from dialens.models import why_not
 
 Weights = dict[str, torch.Tensor]
 RateFactor = Callable[[int, int, float], float]
@@ -144,8 +145,8 @@ class Progress:
 
 
 def best_device() -> torch.device:
-    """Return the GPU if there is one."""
-    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    """Return the GPU if there is one that can be used."""
+    return torch.device("cpu" if why_not("cuda") else "cuda")
 
 
 def train(

@@ -52,8 +52,8 @@ def tokenise(folder: Path, texts: Sequence[TextInput], *, longest: int) -> Token
     encoded = encode_inputs(tokenizer, texts, longest=longest)
     pad = tokenizer.token_to_id("<pad>")
     pad = tokenizer.token_to_id("[PAD]") if pad is None else pad
-    ids = tuple(np.asarray(one, dtype=np.int32) for one in encoded.ids)
-    return TokenTable(ids, np.asarray(encoded.second, dtype=np.int64), pad or 0)
+    ids = tuple(np.split(encoded.tokens, encoded.starts[1:-1])) if len(texts) else ()
+    return TokenTable(ids, encoded.second, pad or 0)
 
 
 def joined(tables: Sequence[TokenTable]) -> TokenTable:

@@ -80,7 +80,7 @@ def profile_section(
         seed: Of samples and intervals.
     """
     profile = agent_profile(scores, seed=seed)
-    names = [name for name in lasting_traits(scores) if traits.dialogs[name].count()]
+    names = [name for name in lasting_traits(scores) if name in traits.known]
     answers = [
         difference_answer(digest, traits, names),
         stability_answer(digest, profile, names),

@@ -49,7 +49,8 @@ def trait_chart(
         }
         for at, row in enumerate(shown)
     ]
-    domain = _domain([*frame["x"], *(end for row in means for end in (row["low"], row["high"]))])
+    outermost = frame.select(low=pl.col("x").min(), high=pl.col("x").max()).row(0)
+    domain = _domain([*outermost, *(end for row in means for end in (row["low"], row["high"]))])
     x = value_axis("", percent=scale.percent, domain=domain)
     y = _rows(len(shown))
     behind, data = _behind(frame, seed)

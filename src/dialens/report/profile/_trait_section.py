@@ -141,9 +141,11 @@ def _dialogs(digest: Digest, profile: TraitProfile, trait: str) -> pl.DataFrame:
         orient="row",
     )
     return (
-        profile.dialogs.drop_nulls(trait)
-        .join(numbers, on=["system", "agent"], maintain_order="left")
+        profile.dialogs.select("system", "agent", "dialog", trait)
+        .drop_nulls(trait)
+        .join(numbers.lazy(), on=["system", "agent"], maintain_order="left")
         .select("dialog", agent="number", x=trait)
+        .collect(engine="streaming")
     )
 
 
@@ -288,7 +290,7 @@ def _caution(digest: Digest, profile: TraitProfile, *, graded: bool) -> list[str
             "this kind reach 0.26 to 0.35. They are for comparing agents, never for judging a "
             "person."
         )
-    words = profile.dialogs["words"].median()
+    words = profile.dialogs.select(pl.col("words").median()).collect(engine="streaming").item()
     if isinstance(words, float) and words < _WORDS_WANTED:
         parts.append(
             f"Half of the dialogues hold {words:,.0f} or fewer words of the agent; the models want "

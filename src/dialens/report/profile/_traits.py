@@ -122,7 +122,7 @@ def _difference_chart(digest: Digest, profile: TraitProfile, traits: Sequence[st
     middles = {}
     for name in traits:
         means = table.filter(pl.col("trait") == name)["mean"]
-        spread = profile.dialogs[name].std()
+        spread = profile.dialogs.select(name).collect(engine="streaming")[name].std()
         middles[name] = (means.mean(), spread if isinstance(spread, float) and spread else 1.0)
     for unit in digest.agents:
         told: list[str] = []

@@ -1,0 +1,1 @@
+"""What `benchmarks/scale.py` measures: one module a part, each with `main(arguments)`."""

@@ -1,0 +1,288 @@
+"""Scoring on a real cluster, an executor killed half-way, and again after the driver was killed."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import polars as pl
+import pytest
+import torch
+from typer.testing import CliRunner
+
+from dialens.base import DialensError
+from dialens.cli._app import app
+from dialens.corpus import convert
+from dialens.metrics import _scoring
+from dialens.metrics.cluster._fetching import of_arrow
+from tests.metrics.cluster.talks import write_talks
+from tests.metrics.tiny_models import tiny_folder
+from tests.spark_cluster import PATIENCE_S, RunningCluster, need_spark, running_cluster
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),  # of py4j's own sockets
+]
+
+S3 = {
+    "AWS_ACCESS_KEY_ID": "somebody",
+    "AWS_SECRET_ACCESS_KEY": "none",
+    "AWS_REGION": "us-east-1",
+}
+ROWS = 250
+METRICS = "toxicity,emotion,style,surface,variation,agreeableness,rouge"
+AS_ASKED = ["--any-language", "--whole-turns", "--quiet", "--no-cache", "--memory", "2GB"]
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_talks(tmp_path_factory.mktemp("talks") / "corpus", dialogs=600)
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningCluster]:
+    need_spark()
+    with running_cluster(tmp_path_factory.mktemp("cluster")) as running:
+        yield running
+
+
+def arguments(corpus: Path | str, output: Path, *more: str) -> list[str]:
+    own = f"toxicity={tiny_folder() / 'small'}"
+    chosen = ["--metrics", METRICS, "--model", own]
+    return ["score", str(corpus), "-o", str(output), *chosen, *AS_ASKED, *more]
+
+
+def scored(corpus: Path, output: Path, *more: str) -> Path:
+    result = CliRunner().invoke(app, arguments(corpus, output, *more), catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return output
+
+
+@pytest.fixture(scope="module")
+def expected(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What one process makes of it, in the same batches."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_scoring, "_TURNS_FOR_ENCODERS", ROWS)
+        return scored(corpus, tmp_path_factory.mktemp("local") / "out")
+
+
+def assert_same(found: Path, expected: Path) -> None:
+    """Equal to the last bit, not about equal; only the run record says where and when."""
+    for name in ("scores", "states", "dialogs", "positions", "reference"):
+        ours, theirs = (pl.read_parquet(out / f"{name}.parquet") for out in (found, expected))
+        assert ours.schema == theirs.schema
+        assert ours.equals(theirs), name
+    for name in ("agents.csv", "metrics.json", "reference.csv"):
+        assert (found / name).read_bytes() == (expected / name).read_bytes()
+    assert shown(found) == shown(expected)
+
+
+def shown(folder: Path) -> list[str]:
+    """The lines of the report, but for when it was made and with which packages."""
+    lines = (folder / "report.html").read_text().splitlines()
+    return [line for line in lines if "<dt>When</dt>" not in line and "Python 3." not in line]
+
+
+def markers(output: Path) -> dict[str, int]:
+    """The batches that are finished, with the time at which each was."""
+    files = output.parent.glob(f".{output.name}.*.staging/batch-*.zst")
+    return {file.name: file.stat().st_mtime_ns for file in files}
+
+
+def test_a_cluster_of_two_workers_that_loses_one(
+    cluster: RunningCluster,
+    corpus: Path,
+    expected: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
+    monkeypatch.setattr(_scoring, "_TURNS_FOR_ENCODERS", ROWS)
+    output = tmp_path / "out"
+    done_at_kill: list[int] = []
+
+    def kill_one() -> None:
+        deadline = time.monotonic() + PATIENCE_S
+        while time.monotonic() < deadline:
+            if len(markers(output)) >= 2:
+                done_at_kill.append(len(markers(output)))
+                os.kill(cluster.executors()[0], signal.SIGKILL)
+                return
+            time.sleep(0.005)
+
+    killer = threading.Thread(target=kill_one)
+    killer.start()
+    scored(corpus, output, "--engine", "spark", "--master", cluster.url)
+    killer.join()
+    turns = pl.scan_parquet(corpus / "turns.parquet").select(pl.len()).collect().item()
+    assert done_at_kill[0] < turns // ROWS
+    assert_same(output, expected)
+    assert not markers(output)
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+    assert json.loads((output / "run.json").read_text())["arguments"]["engine"] == "spark"
+
+
+DRIVER = f"""
+import sys
+from dialens.cli import main
+from dialens.metrics import _scoring
+_scoring._TURNS_FOR_ENCODERS = {ROWS}
+sys.argv[0] = "dialens"
+main()
+"""
+
+
+def test_a_driver_that_was_killed_goes_on(corpus: Path, expected: Path, tmp_path: Path) -> None:
+    need_spark()
+    output = tmp_path / "out"
+    given = arguments(corpus, output, "--engine", "spark", "--master", "local[1]")
+    command = [sys.executable, "-c", DRIVER, *given]
+    deadline = time.monotonic() + PATIENCE_S
+    with subprocess.Popen(command) as first:
+        while len(markers(output)) < 2 and first.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.01)
+        first.kill()
+    kept = still(output)
+    assert kept
+    assert not output.exists()
+    seen: dict[str, int] = {}
+    with subprocess.Popen(command) as second:
+        while second.poll() is None:
+            seen |= markers(output)
+            time.sleep(0.01)
+    assert second.returncode == 0
+    assert {name: seen[name] for name in kept} == kept
+    assert len(seen) > len(kept)
+    assert_same(output, expected)
+
+
+def still(output: Path) -> dict[str, int]:
+    """The markers when no more come: Java ends a moment after Python."""
+    before, since = markers(output), time.monotonic()
+    while time.monotonic() - since < 4:
+        time.sleep(0.2)
+        now = markers(output)
+        if now != before:
+            before, since = now, time.monotonic()
+    return before
+
+
+def test_a_corpus_at_another_address(corpus: Path, expected: Path, tmp_path: Path) -> None:
+    """Spark reads it through a file system of its own, and the driver a copy."""
+    need_spark()
+    settings, mounted = tmp_path / "conf", tmp_path / "mounted"
+    settings.mkdir()
+    shutil.copytree(corpus, mounted / "corpus")
+    (settings / "spark-defaults.conf").write_text(
+        f"spark.hadoop.fs.viewfs.mounttable.far.link./data file://{mounted}\n"
+    )
+    output = tmp_path / "out"
+    given = arguments(
+        "viewfs://far/data/corpus", output, "--engine", "spark", "--master", "local[2]"
+    )
+    variables = {**os.environ, "SPARK_CONF_DIR": str(settings)}  # Java reads it when it starts
+    subprocess.run([sys.executable, "-c", DRIVER, *given], env=variables, check=True)
+    assert_same(output, expected)
+
+
+@pytest.fixture
+def bucket(corpus: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The corpus in a bucket of a server that speaks S3's protocol, which the environment names."""
+    import boto3
+    from moto.server import ThreadedMotoServer
+
+    server = ThreadedMotoServer("127.0.0.1", port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    for name, value in {**S3, "AWS_ENDPOINT_URL": f"http://{host}:{port}"}.items():
+        monkeypatch.setenv(name, value)
+    client = boto3.client("s3", region_name=S3["AWS_REGION"])
+    client.create_bucket(Bucket="logs")
+    for file in corpus.iterdir():
+        client.upload_file(str(file), "logs", f"2026/corpus/{file.name}")
+    yield "logs/2026/corpus"
+    server.stop()
+
+
+def test_a_bucket_that_spark_has_no_library_for(
+    bucket: str, expected: Path, tmp_path: Path
+) -> None:
+    need_spark()
+    output = tmp_path / "out"
+    spark = ("--engine", "spark", "--master", "local[2]")
+    given = arguments(f"s3a://{bucket}", output, *spark)
+    subprocess.run([sys.executable, "-c", DRIVER, *given], check=True)
+    assert_same(output, expected)
+    assert json.loads((output / "run.json").read_text())["arguments"]["corpus"] == given[1]
+    assert list(of_arrow(f"s3://{bucket}/turns.parquet")) == ["turns.parquet"]
+    with pytest.raises(DialensError, match=r"^s3://logs/none cannot be read: nothing is there"):
+        of_arrow("s3://logs/none")
+    with pytest.raises(DialensError, match=r"bucket does not exist\. Is the address right"):
+        of_arrow("s3://no-such-bucket/none")
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a graphics card here")
+def test_workers_take_the_cards_that_spark_gives_them(
+    cluster: RunningCluster, corpus: Path, tmp_path: Path
+) -> None:
+    """There is none here, so that a worker that tries one says so."""
+    (tmp_path / "spark-defaults.conf").write_text(
+        "spark.executor.resource.gpu.amount 1\nspark.task.resource.gpu.amount = 1\n"
+    )
+    output = tmp_path / "far" / "out"
+    given = arguments(corpus, output, "--engine", "spark", "--master", cluster.url)
+    variables = {**os.environ, "SPARK_CONF_DIR": str(tmp_path), "SPARK_LOCAL_IP": "127.0.0.1"}
+    failed = subprocess.run(
+        [sys.executable, "-c", DRIVER, *given], env=variables, capture_output=True, text=True
+    )
+    assert failed.returncode == 2
+    said = " ".join(failed.stderr.split())
+    assert "broke down on a worker" in said
+    assert "--device cuda: PyTorch" in said
+    assert list(output.parent.iterdir()) == []
+
+
+def test_anything_that_can_be_read(corpus: Path, tmp_path: Path) -> None:
+    """Not a corpus, and with a record that is left out: read here, scored there."""
+    need_spark()
+    chats = tmp_path / "chats.jsonl"
+    convert(corpus, chats)
+    with chats.open("a") as file:
+        file.write('{"messages": 3}\n')
+    asked = ("score", chats, "--metrics", "surface,variation", "--on-error", "skip", *AS_ASKED)
+    places = {"local": (), "spark": ("--engine", "spark", "--master", "local[2]")}
+    for name, more in places.items():
+        given = [*map(str, asked), "-o", str(tmp_path / name), "--no-report", *more]
+        subprocess.run([sys.executable, "-c", DRIVER, *given], check=True)
+    for name in ("scores", "states", "dialogs", "positions"):
+        tables = [pl.read_parquet(tmp_path / place / f"{name}.parquet") for place in places]
+        assert tables[0].equals(tables[1]), name
+    rejects = [(tmp_path / place / "rejects.jsonl").read_bytes() for place in places]
+    assert rejects[0] == rejects[1]
+
+
+def test_a_worker_without_the_package(
+    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    need_spark()
+    bare = tmp_path / "bare" / "dialens"
+    bare.mkdir(parents=True)
+    (bare / "__init__.py").write_text(
+        "raise ModuleNotFoundError(\"No module named 'dialens'\", name='dialens')\n"
+    )
+    python = tmp_path / "python"
+    python.write_text(
+        f'#!/bin/sh\nPYTHONPATH={bare.parent}:$PYTHONPATH exec {sys.executable} "$@"\n'
+    )
+    python.chmod(0o755)
+    monkeypatch.setenv("PYSPARK_PYTHON", str(python))
+    output = tmp_path / "far" / "out"
+    with pytest.raises(DialensError, match=f"have no package dialens: they run {python}"):
+        scored(corpus, output, "--metrics", "length", "--engine", "spark", "--master", "local[1]")
+    assert list(output.parent.iterdir()) == []
