@@ -265,7 +265,8 @@ _NOTES = pl.Schema(
 
 
 def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds")
+    """The time, fine enough that what one person does after another thing stands after it."""
+    return datetime.now(UTC).isoformat(timespec="microseconds")
 
 
 def _unusable(path: Path, error: sqlite3.Error) -> DialensError:
