@@ -21,18 +21,21 @@ from dialens.metrics._score_tables import SCORES, dialog_table, long, state_tabl
 from dialens.metrics._scored_metric import ScoredMetric, features_of, write_cards
 from dialens.metrics._scores import DIALOGS, POSITIONS, STATES, TABLE, Scores
 
-_MOST_TURNS = 50_000  # larger ones are no faster, and what is under way takes more memory
+_MOST_TURNS = 30_000  # larger ones are hardly faster, and what is under way takes more memory
 _TURNS_FOR_ENCODERS = 4_096  # encoders take minutes for what words take a second for
 _TURNS_FOR_A_CARD = 16_384  # a graphics card takes a second, and batches cost something each
 _LOOKED_AT = 2_000
+_DIALOGS_A_ROW_GROUP = 32_768  # of tables with a hundred columns, held until they are written
 
 # What a third of the memory is for: batches that wait or are worked on, measured at their peak.
 _BYTES_A_TURN = 1_500
 _BYTES_A_CHARACTER = 20
 _WAITING = 2
-# A sixteenth each is for the words that are known and for sets of n-grams; the rest is for reading,
-# writing and models.
-_SHARE_OF_SETS = _SHARE_OF_WORDS = 16
+# A 16th is for sets of n-grams and a 32nd for the words that are known, so that both are full after
+# two million turns or so and long runs take little more than short ones; the rest is for reading
+# and writing.
+_SHARE_OF_SETS = 16
+_SHARE_OF_WORDS = 32
 _BYTES_A_WORD = 600
 
 
@@ -190,8 +193,12 @@ def score_into(
             if part.level == "dialog":
                 rows, values = state_table(part, partial), dialog_table(part)
                 if states is None or dialogs is None:
-                    states = stack.enter_context(TableSink(folder / STATES, rows.schema))
-                    dialogs = stack.enter_context(TableSink(folder / DIALOGS, values.schema))
+                    states, dialogs = (
+                        stack.enter_context(
+                            TableSink(folder / name, of.schema, row_group=_DIALOGS_A_ROW_GROUP)
+                        )
+                        for name, of in ((STATES, rows), (DIALOGS, values))
+                    )
                 states.write(rows)
                 dialogs.write(values)
     pl.concat(positions).write_parquet(folder / POSITIONS)
