@@ -113,6 +113,19 @@ def test_the_current_folder_and_files_are_refused(
         write(Path("file"), {"a": "1"}, force=True)
 
 
+@pytest.mark.parametrize("address", ["s3://bucket/out", "HDFS://name:8020/out", "file:///data/out"])
+def test_addresses_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, address: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    named = "/data/out" if address.startswith("file") else address.replace("HDFS", "hdfs")
+    with pytest.raises(DialensError, match=named):
+        write(Path(address), {"a": "1"}, force=True)
+    with pytest.raises(DialensError, match=named), atomic_file(Path(address)):
+        pass
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_failed_block_leaves_everything_as_it_was(tmp_path: Path) -> None:
     out = tmp_path / "out"
     write(out, {"a": "1"})

@@ -29,6 +29,8 @@ from pathlib import Path
 
 import polars as pl
 
+from scale_parts.talks import count
+
 _LOOK_S = 0.05
 _PROJECTED = 100e9
 _WORDS = """
@@ -65,7 +67,7 @@ class Run:
 def main(arguments: list[str]) -> None:
     parser = argparse.ArgumentParser(prog="scale.py convert", description=__doc__.split("\n")[0])
     parser.add_argument("--files", type=int, default=8)
-    parser.add_argument("--turns", type=int, default=250_000, help="turns a file")
+    parser.add_argument("--turns", type=count, default=250_000, help="turns a file")
     parser.add_argument("--threads", type=int, default=os.cpu_count() or 2)
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--formats", nargs="+", choices=list(_DECODE), default=list(_DECODE))

@@ -23,7 +23,14 @@ from typing import Any
 
 import numpy as np
 
-from dialens.models import Model, ModelCard, activated, list_models, token_batches
+from dialens.models import (
+    Model,
+    ModelCard,
+    activated,
+    chosen_device,
+    list_models,
+    token_batches,
+)
 from dialens.models._device_model import DeviceModel, open_device_model, placed
 from dialens.models._inputs import TextInput, encode_inputs
 
@@ -268,7 +275,7 @@ def half_outputs(
 
 def main(arguments: list[str]) -> None:
     """Measure, print, and leave the figures in a file if asked."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(prog="scale.py gpu", description=__doc__)
     parser.add_argument("--texts", type=int, default=200_000)
     parser.add_argument("--device", default="cuda")
     parser.add_argument(
@@ -277,6 +284,7 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--replies", type=Path)
     parser.add_argument("--json", type=Path, help="Write all figures there.")
     options = parser.parse_args(arguments)
+    chosen_device(options.device)  # without a card it says what is missing
     import torch
 
     dice = random.Random(1)

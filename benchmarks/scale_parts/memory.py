@@ -14,7 +14,9 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from multiprocessing import get_context
 from pathlib import Path
 
 from scale_parts.talks import count, generate
@@ -35,7 +37,8 @@ class Measured:
 def measured(command: Sequence[str]) -> Measured:
     """Run a command of dialens in a process of its own; its output goes nowhere.
 
-    The peak is that of the process itself (`VmHWM` by `wait4`), the largest it ever was.
+    The peak is the largest that the process ever was. Linux counts from that of whoever started
+    it, so that this process stays small: another generates the corpora.
     """
     started = os.times().elapsed
     with Path(os.devnull).open("w") as nowhere:
@@ -55,7 +58,8 @@ def measured(command: Sequence[str]) -> Measured:
 def measure(folder: Path, turns: int, memory: str, chosen: Sequence[str]) -> dict[str, Measured]:
     """Generate a corpus of a size and run the commands on it."""
     corpus, scores = folder / "corpus", folder / "scores"
-    generate(corpus, turns, rated=_RATED)
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as other:
+        other.submit(generate, corpus, turns, rated=_RATED).result()
     limit = ["--memory", memory]
     plain = ["score", str(corpus), "-q", "--force", "--models", "none", *limit]
     commands: Mapping[str, list[str]] = {
@@ -76,14 +80,14 @@ def measure(folder: Path, turns: int, memory: str, chosen: Sequence[str]) -> dic
 
 def main(arguments: list[str]) -> None:
     """Measure and print a table."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(prog="scale.py memory", description=__doc__.split("\n")[0])
     parser.add_argument("--turns", type=count, nargs="+", default=[3_000_000, 10_000_000])
     parser.add_argument("--memory", default="4GB")
     parser.add_argument("--commands", nargs="+", choices=_COMMANDS, default=list(_COMMANDS))
     parser.add_argument("--folder", type=Path, help="where to write for the time being")
     asked = parser.parse_args(arguments)
     first: dict[str, Measured] = {}
-    lines = [f"{'':18}{'turns':>12}{'peak MB':>9}{'×':>6}{'clock s':>9}{'cpu s':>8}"]
+    lines = [f"{'':18}{'turns':>12}{'peak MiB':>9}{'×':>6}{'clock s':>9}{'cpu s':>8}"]
     for turns in asked.turns:
         with tempfile.TemporaryDirectory(dir=asked.folder) as folder:
             for name, seen in measure(Path(folder), turns, asked.memory, asked.commands).items():

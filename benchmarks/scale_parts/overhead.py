@@ -132,7 +132,7 @@ def measured(corpus: Path, output: Path, options: Sequence[str], *, paced: float
 
 def main(arguments: list[str]) -> None:
     """Measure and print a table."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(prog="scale.py overhead", description=__doc__.split("\n")[0])
     parser.add_argument("--turns", type=count, default=50_000)
     parser.add_argument("--corpus", type=Path, help="Score this one instead of generated turns.")
     parser.add_argument("--output", type=Path, help="Leave the scores there.")

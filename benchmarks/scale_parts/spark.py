@@ -104,7 +104,7 @@ def largest_difference(local: Path, spark: Path) -> float:
 
 def main(arguments: list[str]) -> None:
     """Measure with and without models."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(prog="scale.py spark", description=__doc__.split("\n")[0])
     parser.add_argument("--turns", type=count, default=1_000_000, help="without models")
     parser.add_argument("--turns-with-models", type=count, default=20_000)
     parser.add_argument("--master", default="local[2]")

@@ -168,7 +168,7 @@ def _ratings(
 
 def main(arguments: list[str]) -> None:
     """Write a corpus and say how fast."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(prog="scale.py talks", description=__doc__.split("\n")[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--turns", type=count, default=1_000_000)
     parser.add_argument("--rated", type=count, default=0, help="dialogues that have ratings")

@@ -130,8 +130,13 @@ def test_score_says_the_same_unless_it_is_to_be_quiet(logs: Path) -> None:
 
 def test_ids_of_several_inputs(logs: Path) -> None:
     inputs = [logs / "v1.jsonl", logs / "v2.jsonl"]
+    unfinished = logs.parent / f".out.{'0' * 16}.staging"  # of a cluster, which has lost its use
+    unfinished.mkdir()
     done = run("score", *inputs, *SCORE[2:])
     assert f"{RENAMED}v2/case-0." in done.output
+    assert not unfinished.exists()
+    done = run("score", *inputs, *SCORE[2:], "--agent", "bot")
+    assert "Scored 2 agents in 32 dialogues on 1 metric." in done.output
 
 
 def test_one_renamed_conversation(logs: Path) -> None:

@@ -103,7 +103,7 @@ def test_a_checksum_that_does_not_fit_is_told(tmp_path: Path) -> None:
     found = same_for_all(logs, tmp_path, processes=1, on_error="skip")
     kept = len(dialogs(found)) - 4
     assert 0 < least <= kept < 900
-    assert f"Records up to the one on line {kept} are kept" in found.said[1][0]
+    assert f"What could be read up to line {kept} is kept" in found.said[1][0]
     assert "and what was read of it may be wrong" in found.said[1][0]
 
 

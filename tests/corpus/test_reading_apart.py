@@ -293,6 +293,29 @@ def test_a_changed_file_is_read_again(tmp_path: Path) -> None:
     assert again(logs, target) == ["1 of 3 files was read before."]
 
 
+def test_a_changed_file_whose_time_was_set_back_is_read_again(tmp_path: Path) -> None:
+    """As programs that copy files with their times do."""
+    logs, target = interrupted(tmp_path)
+    file = logs / "a.jsonl"
+    before = file.stat()
+    file.write_text(file.read_text().replace("ho", "HO"))
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert file.stat().st_size == before.st_size
+    assert again(logs, target) == ["1 of 3 files was read before."]
+
+
+def test_what_is_kept_is_used_also_where_the_folder_became_small(tmp_path: Path) -> None:
+    """Without `threads`, as for folders that are not worth several processes."""
+    logs, target = interrupted(tmp_path)
+    said: list[str] = []
+    convert(logs, target, say=said.append)
+    assert said == ["2 of 3 files were read before."]
+    assert not state_of(target).exists()
+    assert outcome(logs, tmp_path / "undisturbed", None).files == {
+        path.name: path.read_bytes() for path in target.iterdir()
+    }
+
+
 def test_a_new_file_beside_a_table_is_read(tmp_path: Path) -> None:
     logs, target = tmp_path / "logs", tmp_path / "out"
     write(logs / "a.csv", "dialog,role,text\na,user,hi\na,bot,ho\n")

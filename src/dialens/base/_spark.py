@@ -1,5 +1,6 @@
 """Spark, started as a command line wants it: quiet, on this Python, with errors in one sentence."""
 
+import importlib
 import importlib.util
 import os
 import re
@@ -11,7 +12,7 @@ import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from dialens.base._errors import DialensError
 
@@ -29,6 +30,9 @@ _SETTING: Final = re.compile(r"\s*([^#\s:=]+)[\s:=]+(.*?)\s*$")
 _ANSWERS_WITHIN_S: Final = 10.0
 _NO_REASON: Final = ("SQLSTATE", "at ", "An error occurred while calling")
 _LOG: Final = "spark.log"
+_EXITED: Final = "JAVA_GATEWAY_EXITED"
+_JAVA_ERROR: Final = re.compile(r"(?:Exception in thread \S+ |Error: )(?:[\w.]+: )?(.+)")
+_CAUSE: Final = re.compile(r"Caused by: (?:[\w.$]+: )?(.+)")
 _LOGGING: Final = """\
 rootLogger.level = error
 rootLogger.appenderRef.stderr.ref = stderr
@@ -102,11 +106,12 @@ def start_spark(
         with ExitStack() as stack:
             stack.enter_context(_workers_python())
             stack.enter_context(without_pandas_warning())
+            stack.enter_context(_java_ends_if_interrupted())
             if silent:
                 stack.enter_context(_standard_error_to(scratch / _LOG))
             return making.getOrCreate()
     except Exception as error:
-        reason = spark_reason(error)
+        reason = _said_by_java(scratch / _LOG) if _EXITED in str(error) else spark_reason(error)
         if master.startswith(_STANDALONE) and "stopped SparkContext" in reason:
             raise _no_answer(master, "it takes connections, and says nothing") from error
         raise DialensError(f"Spark did not start on {master}: {reason}.") from error
@@ -210,13 +215,26 @@ def spark_reason(error: BaseException) -> str:
         'Oops'
         >>> spark_reason(ValueError("An error occurred while calling o1.x.\n: java.X: No disk."))
         'java.X: No disk'
+        >>> spark_reason(ValueError("Failed.\n\tat x\nCaused by: java.net.Y: Connection refused"))
+        'Failed: Connection refused'
     """
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     lines = [line.removeprefix(": ") for line in lines if not line.startswith(_NO_REASON)]
     if not lines:
         return type(error).__name__
-    traced = any(line.startswith("Traceback") or "Traceback (" in line for line in lines)
-    return (lines[-1] if traced else lines[0]).rstrip(".")
+    if any(line.startswith("Traceback") or "Traceback (" in line for line in lines):
+        return lines[-1].rstrip(".")
+    first, causes = lines[0].rstrip("."), _CAUSE.findall("\n".join(lines))
+    return f"{first}: {causes[-1].rstrip('.')}" if causes else first
+
+
+def _said_by_java(log: Path) -> str:
+    """Why Java ended before it began, by what it wrote."""
+    said = log.read_text("utf-8", errors="replace") if log.exists() else ""
+    found = _JAVA_ERROR.search(said)
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    reason = found[1] if found is not None else lines[-1] if lines else "it wrote nothing"
+    return f"its Java ended at once ({reason.rstrip('.')})"
 
 
 @contextmanager
@@ -225,6 +243,36 @@ def without_pandas_warning() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "PySpark does not yet", FutureWarning)
         yield
+
+
+@contextmanager
+def _java_ends_if_interrupted() -> Iterator[None]:
+    """End the Java that was started in the block, if the block is interrupted.
+
+    Java ends when Python does, once they know of each other; before that it would wait for ever,
+    since Spark takes away the file by which it would be found. Errors leave it, to tell their
+    reasons.
+    """
+    java_gateway: Any = importlib.import_module("pyspark.java_gateway")
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start(*command: Any, **options: Any) -> subprocess.Popen[bytes]:
+        started.append(subprocess.Popen(*command, **options))
+        return started[-1]
+
+    before = java_gateway.Popen
+    java_gateway.Popen = start
+    try:
+        yield
+    except Exception:
+        raise
+    except BaseException:
+        for java in started:
+            java.kill()
+            java.wait()
+        raise
+    finally:
+        java_gateway.Popen = before
 
 
 @contextmanager

@@ -19,6 +19,7 @@ from dialens.base._errors import DialensError, not_written
 
 _UNFINISHED = "Invalid thrift: transport error"
 """All that Polars says where there is no room for the end of a file."""
+_ADDRESS = re.compile(r"([a-z][a-z0-9+.-]+):/+", re.IGNORECASE)  # a letter is a drive
 _OS_ERROR = re.compile(r"\(os error (\d+)\)")
 _ABANDONED_AFTER_S = 5.0
 FILES = ".dialens.json"
@@ -37,6 +38,7 @@ def atomic_file(path: Path) -> Iterator[Path]:
         >>> (folder / "a.txt").read_text(), len(list(folder.iterdir()))
         ('whole', 1)
     """
+    refuse_address(path)
     make_folder(path.parent)
     scratch = _scratch(path, f".partial{path.suffix}")
     with _refused(path):
@@ -67,8 +69,8 @@ def atomic_folder(
         private: Whether nobody but the owner may read what is written.
 
     Raises:
-        DialensError: The folder is not ours and `force` is not given, it holds an input, or it
-            is the current folder.
+        DialensError: The folder is not ours and `force` is not given, it holds an input, it is
+            the current folder, or an address.
 
     Examples:
         >>> import tempfile
@@ -213,12 +215,33 @@ def room_on_disk(path: Path) -> Iterator[None]:
         raise NoRoom(OSError(number, os.strerror(number)), path) from error.with_traceback(None)
 
 
+def refuse_address(output: Path) -> None:
+    """Refuse an output that is no path: it would become a folder called `s3:`.
+
+    Examples:
+        >>> refuse_address(Path("s3://bucket/out"))  # a Path joins the slashes
+        Traceback (most recent call last):
+        dialens.DialensError: s3://bucket/out is an address, and results are written to folders...
+    """
+    match = _ADDRESS.match(str(output))
+    if match is None:
+        return
+    scheme, rest = match[1].lower(), str(output)[match.end() :]
+    if scheme == "file":
+        raise DialensError(f"Name the folder to write by its path, /{rest}, without file:.")
+    raise DialensError(
+        f"{scheme}://{rest} is an address, and results are written to folders. Name a folder on "
+        "this machine or on a disk that is mounted, and copy it there afterwards."
+    )
+
+
 def refuse_inputs_in(output: Path, inputs: Iterable[Path]) -> None:
-    """Refuse an output that is one of the inputs or a folder around one.
+    """Refuse an output that is one of the inputs, a folder around one, or an address.
 
     Examples:
         >>> refuse_inputs_in(Path("out"), [Path("logs/a.jsonl")])
     """
+    refuse_address(output)
     place = Path(os.path.realpath(output))
     for source in inputs:
         read = Path(os.path.realpath(source))

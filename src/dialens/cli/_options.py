@@ -138,8 +138,7 @@ Device = Annotated[
     str,
     typer.Option(
         "--device",
-        help="Where models run: auto (a GPU if PyTorch sees one), cpu, cuda. On a cluster auto is "
-        "cuda if Spark gives every executor a GPU.",
+        help="Where models run: auto (a GPU if PyTorch sees one), cpu, cuda.",
         autocompletion=among(*DEVICES),
     ),
 ]

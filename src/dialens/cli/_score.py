@@ -70,7 +70,8 @@ def score(
         EngineChoice,
         typer.Option(
             "--engine",
-            help="Score on this machine (local), or on a Spark cluster; the numbers are the same.",
+            help="Score on this machine (local), or on a Spark cluster; the numbers are the same. "
+            "There --device auto is cuda if Spark gives every executor a GPU.",
         ),
     ] = EngineChoice.LOCAL,
     master: Annotated[

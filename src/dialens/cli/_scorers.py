@@ -67,7 +67,9 @@ def make_scorers(
         'models/x'
     """
     if device not in DEVICES:
-        raise DialensError(f"--device takes {', '.join(DEVICES)}; seen: {device!r}.")
+        raise DialensError(
+            f"--device is {', '.join(DEVICES[:-1])} or {DEVICES[-1]}; seen: {device!r}"
+        )
     if master is not None:
         device = workers_device(master, device)
     if master is None or master.startswith("local"):

@@ -63,6 +63,7 @@ from dialens.metrics.cluster import (
     cluster_corpus,
     local_path,
     open_cluster,
+    remove_staging,
     spark_address,
 )
 from dialens.models import GET_LARGER, arithmetic_in, has_larger_models
@@ -212,7 +213,11 @@ def score_to(
                 corpus, spool if is_spooled else here[0], None if is_spooled else address
             )
             elsewhere = partial(
-                cluster.scored, source=source, output=output, whole_turns=whole_turns
+                cluster.scored,
+                source=source,
+                output=output,
+                whole_turns=whole_turns,
+                say=_say_nothing if quiet else partial(print, file=sys.stderr, flush=True),
             )
         if whole_turns:
             corpus = corpus.whole_turns()
@@ -272,13 +277,16 @@ def score_to(
             write_rejects(intake, scratch / "rejects.jsonl")
         for folder in (spool, scratch / ".fetched"):
             shutil.rmtree(folder, ignore_errors=True)
-    if cluster is not None:
-        cluster.clear()
+    remove_staging(output)
     if not quiet:
         _print(Scores.open(output), scores.reference(), summary, output, intake, asked, remarks)
         print_figures(output / FIGURES, drawn)
         if context.models.size == "default" and not has_larger_models():
             print(f"Models: the small ones. Those that did better on engagement: {GET_LARGER}")
+
+
+def _say_nothing(sentence: str) -> None:
+    """In place of `print`, likewise."""
 
 
 @contextmanager
@@ -356,8 +364,9 @@ def _print(
         print(f"{summary.answer}.\n{summary.scope}.")
     else:
         counts = scores.agents()
-        names = counts["agent"].unique(maintain_order=True).to_list()
-        who = listed(names) if len(names) <= _NAMED else counted(len(names), "agent")
+        names = counts["agent"].to_list()  # systems may call theirs the same
+        few = len(names) <= _NAMED and len(set(names)) == len(names)
+        who = listed(names) if few else counted(len(names), "agent")
         dialogs = counted(int(counts["dialogs"].sum()), "dialogue")
         metrics = counted(len(scores.names), "metric")
         print(f"Scored {who} in {dialogs} on {metrics}.")

@@ -91,7 +91,7 @@ def convert(
         threads: How many files of a folder are read at once, each by a process of its own. What
             was read is kept beside the target until all is done, so that the same call does only
             the rest after it was interrupted. Without it, files are read one after the other and
-            nothing is kept.
+            nothing is kept; what such a call has kept is used.
         intake: Keeps account of what was left out, when the caller wants to see it.
         advance: Called with the number of turns just written.
         show: Shows progress, as `dialens.base.progress` does.
@@ -112,9 +112,10 @@ def convert(
         refuse_inputs_in(target, [source.path])
         reader = choose(source, format, readers())
         apart = None
-        if threads is not None and source.is_folder and isinstance(reader, FolderReader):
-            state = target.with_name(f".{target.name}.converting")
-            apart = stack.enter_context(FilesApart(state, threads, show=show, say=say))
+        state = target.with_name(f".{target.name}.converting")
+        by_file = threads is not None or state.is_dir()  # of a call that was interrupted
+        if by_file and source.is_folder and isinstance(reader, FolderReader):
+            apart = stack.enter_context(FilesApart(state, threads or 1, show=show, say=say))
         parts = all_parts([(source, reader)], intake, advance, apart)
         written = writer.write(
             parts if show is None else _shown(parts, show),

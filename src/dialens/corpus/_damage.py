@@ -63,8 +63,8 @@ def before_damage(
             ),
         )
         intake.tell_damage(
-            f"Read only in part: {intake.shown(path)} {damage.what}. Records up to the one on line "
-            f"{line:,} are kept."
+            f"Read only in part: {intake.shown(path)} {damage.what}. What could be read up to line "
+            f"{line:,} is kept."
         )
 
 

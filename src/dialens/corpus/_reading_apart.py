@@ -2,7 +2,7 @@
 
 A file that was read leaves a marker (`dialens.base.StepChain`), so that a run that was killed does
 only the rest when it is started again. The key of a marker is a hash of all that a reader's output
-depends on: path, size and time of the file and of those beside it, options, formats, versions.
+depends on: path, size and times of the file and of those beside it, options, formats, versions.
 """
 
 import os
@@ -85,7 +85,7 @@ class _Task:
         reader: The name of the folder's reader.
         formats: The readers that this process knows; another may have been registered here alone.
         on_error: Whether the first record that cannot be read ends it.
-        stamps: Size and time of the file and of those that are read with it.
+        stamps: Size and times of the file and of those that are read with it.
         in_bytes: Whether progress is counted in bytes or in turns.
     """
 
@@ -95,7 +95,7 @@ class _Task:
     reader: str
     formats: tuple[str, ...]
     on_error: OnError
-    stamps: list[tuple[str, int, int]]
+    stamps: list[tuple[str, int, int, int]]
     in_bytes: bool
 
 
@@ -245,7 +245,7 @@ class FilesApart:
     def _shown(self, tasks: Sequence[_Task]) -> AbstractContextManager[Advance]:
         if self.show is None:
             return nullcontext(self.advance)
-        total = sum(size for task in tasks for _, size, _ in task.stamps)
+        total = sum(size for task in tasks for _, size, *_ in task.stamps)
         return self.show("Reading", total=total, unit="bytes")
 
     def _in_turn(self, tasks: Sequence[_Task], advance: Advance) -> list[_Outcome]:
@@ -337,7 +337,7 @@ def _read_file(task: _Task, advance: Advance) -> _Outcome:
         shutil.rmtree(task.folder / f"{_name(task.file)}.partial", ignore_errors=True)
         return _Outcome(failed=not isinstance(error, Dependent))
     if position is not None:
-        position(sum(size for _, size, _ in task.stamps))
+        position(sum(size for _, size, *_ in task.stamps))
     return _Outcome(kept=True)
 
 
@@ -352,8 +352,11 @@ def _name(file: Source) -> str:
     return step_key(str(file.path))[:_NAME_DIGITS]
 
 
-def _stamps(paths: Iterable[Path]) -> list[tuple[str, int, int]] | None:
-    """Sizes and times of files, and of all files in folders; None if one is gone."""
+def _stamps(paths: Iterable[Path]) -> list[tuple[str, int, int, int]] | None:
+    """Sizes and times of files, and of all files in folders; None if one is gone.
+
+    Programs that copy files set the time of their content back; nobody sets that of the change.
+    """
     try:
         files = [
             file
@@ -364,4 +367,4 @@ def _stamps(paths: Iterable[Path]) -> list[tuple[str, int, int]] | None:
         seen = [(file, file.stat()) for file in files]
     except OSError:
         return None
-    return [(str(file), stat.st_size, stat.st_mtime_ns) for file, stat in seen]
+    return [(str(file), one.st_size, one.st_mtime_ns, one.st_ctime_ns) for file, one in seen]

@@ -27,8 +27,8 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 MOST_WORDS = 500_000
-_BATCHES_TO_RELEASE = 10
 """A large language has fewer; the rest are names, numbers and typing errors."""
+_BATCHES_TO_RELEASE = 3
 
 
 def open_scorers(corpus: Corpus, plan: ScoringPlan) -> pl.DataFrame | None:

@@ -25,17 +25,19 @@ _MOST_TURNS = 30_000  # larger ones are hardly faster, and what is under way tak
 _TURNS_FOR_ENCODERS = 4_096  # encoders take minutes for what words take a second for
 _TURNS_FOR_A_CARD = 16_384  # a graphics card takes a second, and batches cost something each
 _LOOKED_AT = 2_000
-_DIALOGS_A_ROW_GROUP = 32_768  # of tables with a hundred columns, held until they are written
+# Row groups are held in memory until they are written, and then some bytes of each are: few where
+# tables have a hundred columns, many where they have billions of rows.
+_DIALOGS_A_ROW_GROUP = 32_768
+_SCORES_A_ROW_GROUP = 262_144
 
 # What a third of the memory is for: batches that wait or are worked on, measured at their peak.
 _BYTES_A_TURN = 1_500
 _BYTES_A_CHARACTER = 20
 _WAITING = 2
-# A 16th is for sets of n-grams and a 32nd for the words that are known, so that both are full after
+# A 32nd each is for the words that are known and for sets of n-grams, so that both are full after
 # two million turns or so and long runs take little more than short ones; the rest is for reading
 # and writing.
-_SHARE_OF_SETS = 16
-_SHARE_OF_WORDS = 32
+_SHARE_OF_SETS = _SHARE_OF_WORDS = 32
 _BYTES_A_WORD = 600
 
 
@@ -183,7 +185,9 @@ def score_into(
     states: TableSink | None = None
     dialogs: TableSink | None = None
     with ExitStack() as stack:
-        table = stack.enter_context(TableSink(folder / TABLE, SCORES))
+        table = stack.enter_context(
+            TableSink(folder / TABLE, SCORES, row_group=_SCORES_A_ROW_GROUP)
+        )
         parts = _parts(corpus, plan, references, threads, advance, memory, folder, scored_elsewhere)
         for part in stack.enter_context(closing(parts)):
             if part.level == "position":

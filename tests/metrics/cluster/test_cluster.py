@@ -152,14 +152,44 @@ def test_a_driver_that_was_killed_goes_on(corpus: Path, expected: Path, tmp_path
     assert kept
     assert not output.exists()
     seen: dict[str, int] = {}
-    with subprocess.Popen(command) as second:
+    command.remove("--quiet")
+    with subprocess.Popen(command, stderr=(tmp_path / "said").open("w")) as second:
         while second.poll() is None:
             seen |= markers(output)
             time.sleep(0.01)
     assert second.returncode == 0
+    assert f"{len(kept)} of " in (tmp_path / "said").read_text()
     assert {name: seen[name] for name in kept} == kept
     assert len(seen) > len(kept)
     assert_same(output, expected)
+
+
+def test_an_interrupted_start_leaves_no_java(corpus: Path, tmp_path: Path) -> None:
+    need_spark()
+    output = tmp_path / "out"
+    given = arguments(corpus, output, "--engine", "spark", "--master", "local[1]")
+
+    def javas() -> list[str]:
+        """Processes that were told of a folder of this run."""
+        commands = (place / "cmdline" for place in Path("/proc").iterdir() if place.name.isdigit())
+        found = [read_or_nothing(command) for command in commands]
+        return [said for said in found if "pyspark-shell" in said and str(tmp_path) in said]
+
+    deadline = time.monotonic() + PATIENCE_S
+    with subprocess.Popen([sys.executable, "-m", "dialens", *given]) as command:
+        while not javas() and command.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.01)
+        command.send_signal(signal.SIGINT)
+    assert command.returncode == 130
+    assert javas() == []
+    assert list(tmp_path.iterdir()) == []
+
+
+def read_or_nothing(path: Path) -> str:
+    try:
+        return path.read_text(errors="replace")
+    except OSError:
+        return ""  # it has just ended
 
 
 def still(output: Path) -> dict[str, int]:

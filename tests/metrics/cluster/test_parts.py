@@ -29,7 +29,7 @@ from dialens.metrics._scoring import BatchReading
 from dialens.metrics.cluster._batches import Batches, pieces_of, tasks_of
 from dialens.metrics.cluster._graphics_cards import take_assigned_card, workers_device
 from dialens.metrics.cluster._source import ClusterCorpus, cluster_corpus, starts_of
-from dialens.metrics.cluster._staging import Job, Staging, batch_of_dialogs
+from dialens.metrics.cluster._staging import Job, Staging, batch_of_dialogs, remove_staging
 from dialens.metrics.cluster._worker import Worker, whole_batches
 from tests.metrics.cluster.talks import write_talks
 
@@ -172,7 +172,7 @@ def test_a_worker_leaves_what_one_process_computes(source: ClusterCorpus, tmp_pa
     foreign = staging.folder.with_name(f".out.2.{'0' * 16}.staging")
     stale.mkdir()
     foreign.mkdir()
-    staging.remove_all()
+    remove_staging(tmp_path / "out")
     assert list(tmp_path.iterdir()) == [foreign]
 
 

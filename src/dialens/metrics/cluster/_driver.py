@@ -1,5 +1,7 @@
 """The driver: starts Spark, lets workers score what is missing, takes their batches in order."""
 
+import errno
+import math
 import os
 import re
 import shutil
@@ -9,7 +11,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,7 @@ from dialens.base import (
     DialensWarning,
     counted,
     is_spark_error,
+    not_written,
     spark_reason,
     start_spark,
     without_pandas_warning,
@@ -36,8 +39,10 @@ from dialens.metrics.cluster._worker import RESULT, score_task
 _LOOKS_EVERY_S = 0.1
 _APPEARS_WITHIN_S = 60.0  # a shared disk may show a file late
 _LONELY_AFTER_S = 30.0
+_LOOKS_FOR_WORKERS_EVERY_S = 1.0
 _NO_PACKAGE = re.compile(r"ModuleNotFoundError: No module named '([^']+)'")
 _NO_PROGRAM = re.compile(r'Cannot run program "([^"]+)"')
+_FULL = "No space left on device"
 _OURS = re.compile(r"dialens\.DialensError: (.+)")
 _LEAST_HEAP = 512 * 2**20  # Spark refuses less than 450 MiB
 _JAVA = "-XX:TieredStopAtLevel=1"
@@ -94,7 +99,6 @@ class SparkCluster:
 
     session: Any
     master: str
-    _staging: list[Staging] = field(default_factory=list)
 
     def fetch(self, address: str, folder: Path, advance: Advance) -> Fetched:
         """Copy what lies at an address to a folder of this machine that all machines see."""
@@ -119,6 +123,7 @@ class SparkCluster:
         source: ClusterCorpus,
         output: Path,
         whole_turns: bool,
+        say: Callable[[str], None] = lambda sentence: None,
     ) -> Iterator[ScoredBatch]:
         """The batches of a corpus in their order, as workers finish them.
 
@@ -129,6 +134,7 @@ class SparkCluster:
             source: What is scored.
             output: The folder that will be written; what workers leave lies beside it.
             whole_turns: Whether replies that were cut off are left out.
+            say: Called with a sentence on what an earlier run has scored.
         """
         batches = Batches.of(source, reading.rows)
         job = Job(
@@ -143,9 +149,11 @@ class SparkCluster:
         )
         staging = Staging.beside(output, source, job)
         lock = staging.open()
-        self._staging.append(staging)
         try:
             wanted = staging.missing(batches)
+            if known := len(batches) - len(wanted):
+                were = "was" if known == 1 else "were"
+                say(f"{known:,} of {len(batches):,} batches {were} scored before.")
             run = None
             if wanted:
                 if reading.references is not None:
@@ -155,7 +163,7 @@ class SparkCluster:
                 run = _Run(self, partial(self._task_rows, source, job, wanted), staging)
             for batch in range(len(batches)):
                 if run is not None:
-                    run.wait_for(staging.path(batch))
+                    run.wait_for(staging.path(batch), output)
                 yield staging.read(batch)
                 advance(batches.height(batch))
         except BaseException:
@@ -163,9 +171,10 @@ class SparkCluster:
                 self.session.sparkContext.cancelAllJobs()
             staging.remove(unless_begun=True)
             if done := staging.finished():
+                are = "is" if done == 1 else "are"
                 warnings.warn(
                     f"{counted(done, 'finished batch', 'finished batches')} of {len(batches):,} "
-                    f"are kept in {staging.folder}: the same command computes only the rest. "
+                    f"{are} kept in {staging.folder}: the same command computes only the rest. "
                     "Delete that folder if it is not wanted.",
                     DialensWarning,
                     stacklevel=2,
@@ -173,11 +182,6 @@ class SparkCluster:
             raise
         finally:
             lock.close()
-
-    def clear(self) -> None:
-        """Delete what workers left, when the output is whole."""
-        for staging in self._staging:
-            staging.remove_all()
 
     def _task_rows(self, source: ClusterCorpus, job: Job, wanted: Sequence[int]) -> Any:
         """The rows of the batches that are wanted, whole batches a partition, in order."""
@@ -201,7 +205,7 @@ class _Run:
 
     def __init__(self, cluster: SparkCluster, rows: Callable[[], Any], staging: Staging) -> None:
         self._cluster = cluster
-        self._lonely_at = None if cluster.has_workers() else time.monotonic() + _LONELY_AFTER_S
+        self._looked_at = self._seen_at = time.monotonic()
         self._rows, self._folder = rows, str(staging.folder)
         self._error: BaseException | None = None
         self._thread = threading.Thread(target=self._collect, daemon=True)
@@ -215,8 +219,8 @@ class _Run:
         except BaseException as error:  # raised where the driver waits
             self._error = error
 
-    def wait_for(self, path: Path) -> None:
-        """Wait until a file is there.
+    def wait_for(self, path: Path, output: Path) -> None:
+        """Wait until a file is there; the output is named where a disk is full.
 
         Raises:
             DialensError: Spark gave up, and why.
@@ -228,7 +232,7 @@ class _Run:
                 self._say_if_lonely()
                 continue
             if self._error is not None:
-                raise _explained(self._error) from self._error
+                raise _explained(self._error, output) from self._error
             deadline = deadline or time.monotonic() + _APPEARS_WITHIN_S
             if time.monotonic() > deadline:
                 raise DialensError(
@@ -238,25 +242,29 @@ class _Run:
             time.sleep(_LOOKS_EVERY_S)
 
     def _say_if_lonely(self) -> None:
-        """Say once that no worker has come; Spark itself would wait without a word."""
-        if self._lonely_at is None or time.monotonic() < self._lonely_at:
+        """Say that no worker is there; Spark itself would wait for one without a word."""
+        now = time.monotonic()
+        if now - self._looked_at < _LOOKS_FOR_WORKERS_EVERY_S:
             return
-        self._lonely_at = None
-        if not self._cluster.has_workers():
+        self._looked_at = now
+        if self._cluster.has_workers():
+            self._seen_at = now
+        elif now - self._seen_at > _LONELY_AFTER_S:
+            self._seen_at = math.inf  # once is enough, until some come and go again
             warnings.warn(
-                f"The Spark master {self._cluster.master} has given no worker yet. It is waited "
+                f"The Spark master {self._cluster.master} has no worker for us. One is waited "
                 "for; are its workers running, with a core and as much memory as --memory asks?",
                 DialensWarning,
                 stacklevel=2,
             )
 
 
-def _explained(error: BaseException) -> BaseException:
+def _explained(error: BaseException, output: Path) -> BaseException:
     """What broke down, in a sentence with a remedy."""
     if isinstance(error, ConnectionError):
         return DialensError(
             "Spark has ended before it was done: its Java process is gone. Run the same command "
-            "again: finished batches are kept."
+            "again."
         )
     if not is_spark_error(error):
         return error
@@ -264,6 +272,8 @@ def _explained(error: BaseException) -> BaseException:
     ours = _OURS.findall(said)
     if ours:
         return DialensError(ours[-1])
+    if _FULL in said:
+        return DialensError(not_written(OSError(errno.ENOSPC, _FULL), output))
     missing = _NO_PROGRAM.search(said)
     if missing is not None:
         return DialensError(
@@ -280,5 +290,5 @@ def _explained(error: BaseException) -> BaseException:
         )
     return DialensError(
         f"Spark could not finish: {spark_reason(error)}. Mend that (memory, disk, lost machines) "
-        "and run the same command again: finished batches are kept."
+        "and run the same command again."
     )

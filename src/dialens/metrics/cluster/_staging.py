@@ -119,14 +119,6 @@ class Staging:
         """How many batches are there."""
         return sum(1 for _ in self.folder.glob("batch-*.zst"))
 
-    def remove_all(self) -> None:
-        """Delete the folder, and those of runs with other options that never came to an end."""
-        name = self.folder.name.removesuffix(_SUFFIX)[:-_KEY_LENGTH]
-        for folder in self.folder.parent.glob(f"{glob.escape(name)}{'?' * _KEY_LENGTH}{_SUFFIX}"):
-            other = Staging(folder)
-            with suppress(DialensError), other.open():
-                other.remove()
-
     def write_job(self, job: Job, threads: int) -> None:
         """Leave the plan for the workers, with the user's own models and weights beside it."""
         context = self._shared_context(job.plan.scorers.context, threads)
@@ -212,6 +204,18 @@ class Staging:
                 _link(str(source), str(scratch))
             scratch.rename(target)
         return target
+
+
+def remove_staging(output: Path) -> None:
+    """Delete what workers left for an output that is whole now, unless a run is still at it.
+
+    That of runs with other options, which never came to an end, is deleted too.
+    """
+    place = Path(os.path.realpath(output))
+    for folder in place.parent.glob(f".{glob.escape(place.name)}.{'?' * _KEY_LENGTH}{_SUFFIX}"):
+        staging = Staging(folder)
+        with suppress(DialensError), staging.open():
+            staging.remove()
 
 
 def _link(source: str, target: str) -> None:
