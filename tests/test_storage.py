@@ -113,7 +113,7 @@ def test_the_current_folder_and_files_are_refused(
         write(Path("file"), {"a": "1"}, force=True)
 
 
-@pytest.mark.parametrize("address", ["s3://bucket/out", "HDFS://name:8020/out", "file:///data/out"])
+@pytest.mark.parametrize("address", ["s3://bucket/out", "HDFS://name:8020/out", "file:/data/out"])
 def test_addresses_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, address: str
 ) -> None:

@@ -118,7 +118,7 @@ def test_the_list_says_what_is_ready_and_why_not(
         ("--weights", "bertscore=x", "Did you mean bert_score"),
         ("--metric-option", "layer=5", "FAMILY.OPTION=VALUE"),
         ("--metric-option", "bert_score.lair=5", "Did you mean layer"),
-        ("--device", "gpu", "auto, cpu, cuda"),
+        ("--device", "gpu", "auto, cpu or cuda"),
     ],
 )
 def test_mistakes_are_named(rated: Path, option: str, value: str, named: str) -> None:
