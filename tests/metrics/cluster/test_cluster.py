@@ -93,8 +93,8 @@ def shown(folder: Path) -> list[str]:
 def markers(output: Path) -> dict[str, int]:
     """The batches that are finished, with the time at which each was."""
     found = {}
-    for file in output.parent.glob(f".{output.name}.*.staging/batch-*.zst"):
-        with suppress(FileNotFoundError):  # they go when the output is whole
+    with suppress(FileNotFoundError):  # they go when the output is whole
+        for file in output.parent.glob(f".{output.name}.*.staging/batch-*.zst"):
             found[file.name] = file.stat().st_mtime_ns
     return found
 
