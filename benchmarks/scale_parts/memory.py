@@ -2,6 +2,7 @@
 
     python benchmarks/scale.py memory --turns 3M 10M 30M
     python benchmarks/scale.py memory --turns 3M 10M --memory 2GB --folder /data/scratch
+    python benchmarks/scale.py memory --turns 3M 30M --like comments.txt --agents 40
 
 Every command runs in a process of its own on conversations that `talks.py` generates, without
 models; `×` is the peak of a command by that on the first size. Nothing here asserts anything.
@@ -55,11 +56,14 @@ def measured(command: Sequence[str]) -> Measured:
     return Measured(usage.ru_maxrss / 1024, os.times().elapsed - started, spent)
 
 
-def measure(folder: Path, turns: int, memory: str, chosen: Sequence[str]) -> dict[str, Measured]:
+def measure(
+    folder: Path, turns: int, memory: str, chosen: Sequence[str], like: Path | None, agents: int
+) -> dict[str, Measured]:
     """Generate a corpus of a size and run the commands on it."""
     corpus, scores = folder / "corpus", folder / "scores"
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as other:
-        other.submit(generate, corpus, turns, rated=_RATED).result()
+        task = other.submit(generate, corpus, turns, rated=_RATED, like=like, agents=agents)
+        task.result()
     limit = ["--memory", memory]
     plain = ["score", str(corpus), "-q", "--force", "--models", "none", *limit]
     commands: Mapping[str, list[str]] = {
@@ -84,13 +88,16 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--turns", type=count, nargs="+", default=[3_000_000, 10_000_000])
     parser.add_argument("--memory", default="4GB")
     parser.add_argument("--commands", nargs="+", choices=_COMMANDS, default=list(_COMMANDS))
+    parser.add_argument("--like", type=Path, help="texts, a line each, to draw words from")
+    parser.add_argument("--agents", type=int, default=4)
     parser.add_argument("--folder", type=Path, help="where to write for the time being")
     asked = parser.parse_args(arguments)
     first: dict[str, Measured] = {}
     lines = [f"{'':18}{'turns':>12}{'peak MiB':>9}{'×':>6}{'clock s':>9}{'cpu s':>8}"]
     for turns in asked.turns:
         with tempfile.TemporaryDirectory(dir=asked.folder) as folder:
-            for name, seen in measure(Path(folder), turns, asked.memory, asked.commands).items():
+            how = (asked.memory, asked.commands, asked.like, asked.agents)
+            for name, seen in measure(Path(folder), turns, *how).items():
                 ratio = seen.peak / first.setdefault(name, seen).peak
                 lines.append(
                     f"{name:18}{turns:>12,}{seen.peak:>9,.0f}{ratio:>6.2f}{seen.clock:>9.1f}"

@@ -1,36 +1,28 @@
 """A corpus folder of generated conversations, written in a stream; millions of turns a minute.
 
     python benchmarks/scale.py talks FOLDER --turns 10M
-    python benchmarks/scale.py talks FOLDER --turns 3M --rated 20000
+    python benchmarks/scale.py talks FOLDER --turns 3M --rated 20000 --like comments.txt --agents 40
 
-Words follow a law of Zipf and Mandelbrot whose tail has no end, so that the vocabulary keeps
-growing as that of real text does (Heaps): about 140,000 distinct words in 3 million turns, 280,000
-in 10 million. The commonest are words that the shipped lexicons know. Turns have 12 words on
-average, from one to 80; dialogues have ten turns; two systems have two agents each.
+Words are made up (`words.py`), or follow each other as in a file of yours (`--like FILE`,
+`chain.py`). Dialogues have ten turns; two systems share the agents, four unless said otherwise.
 """
 
 import argparse
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 import polars as pl
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from dialens.corpus import RATINGS, TURNS, Tables, write_corpus
-from dialens.text import emotion_lexicon, function_words
+from scale_parts.chain import WordChain
+from scale_parts.words import MadeUpWords, Texts
 
 TURNS_A_DIALOG = 10
-AGENTS = (("alpha", "alpha-1"), ("alpha", "alpha-2"), ("beta", "beta-1"), ("beta", "beta-2"))
 QUALITIES = ("engaging", "coherent")
 _DIALOGS_AT_ONCE = 20_000
-_SHIFT, _SLOPE = 30.0, 0.6  # of Zipf and Mandelbrot: P(rank > r) = (1 + r / shift) ** -slope
-_HIGHEST = 20_000_000
-_LETTERS = np.array(list("abcdefghiklmnoprstuw"))
-_MARKS = np.array([".", ".", "?", "!", ""])
 _RATERS = 3
 
 
@@ -47,7 +39,15 @@ def count(text: str) -> int:
     return int(float(match[1]) * {"": 1, "k": 1_000, "m": 1_000_000}[match[2].lower()])
 
 
-def generate(folder: Path, turns: int, *, seed: int = 0, rated: int = 0) -> None:
+def generate(
+    folder: Path,
+    turns: int,
+    *,
+    seed: int = 0,
+    rated: int = 0,
+    like: Path | None = None,
+    agents: int = 4,
+) -> None:
     """Write a corpus folder.
 
     Args:
@@ -55,29 +55,50 @@ def generate(folder: Path, turns: int, *, seed: int = 0, rated: int = 0) -> None
         turns: How many; a multiple of ten.
         seed: The same seed gives the same turns, and a shorter corpus is the beginning of a longer.
         rated: How many dialogues three raters judged on two qualities.
+        like: A file of texts, a line each, whose words turns are made of.
+        agents: How many there are.
     """
+    texts = MadeUpWords(seed) if like is None else WordChain(like)
     dialogs = turns // TURNS_A_DIALOG
     source = {"name": f"{turns:,} generated turns", "format": "generated", "seed": seed}
-    write_corpus(_parts(dialogs, seed, min(rated, dialogs)), folder, source=source)
+    parts = _parts(texts, _agents(agents), dialogs, seed, min(rated, dialogs))
+    write_corpus(parts, folder, source=source)
 
 
-def _parts(dialogs: int, seed: int, rated: int) -> Iterator[Tables]:
-    known = _known_words(seed)
+def _agents(count: int) -> list[tuple[str, str]]:
+    """Systems and names of agents.
+
+    Examples:
+        >>> _agents(4)
+        [('alpha', 'alpha-1'), ('alpha', 'alpha-2'), ('beta', 'beta-1'), ('beta', 'beta-2')]
+    """
+    half = -(-count // 2)
+    systems = ["alpha" if place < half else "beta" for place in range(count)]
+    return [(name, f"{name}-{place % half + 1}") for place, name in enumerate(systems)]
+
+
+def _parts(
+    draw: Callable[[int, np.random.Generator], Texts],
+    bots: list[tuple[str, str]],
+    dialogs: int,
+    seed: int,
+    rated: int,
+) -> Iterator[Tables]:
     every = max(1, dialogs // rated) if rated else 0
     for number, start in enumerate(range(0, dialogs, _DIALOGS_AT_ONCE)):
         size = min(_DIALOGS_AT_ONCE, dialogs - start)
         rng = np.random.default_rng([seed, number])  # always of whole blocks: a shorter is a prefix
-        texts, lengths = _texts(_DIALOGS_AT_ONCE * TURNS_A_DIALOG, known, rng)
+        texts, lengths = draw(_DIALOGS_AT_ONCE * TURNS_A_DIALOG, rng)
         rows = size * TURNS_A_DIALOG
         places = np.arange(start, start + size)
-        owner = np.repeat(places % len(AGENTS), TURNS_A_DIALOG)
+        owner = np.repeat(places % len(bots), TURNS_A_DIALOG)
         turn = np.tile(np.arange(TURNS_A_DIALOG, dtype=np.int32), size)
-        agents = pl.Series([agent for _, agent in AGENTS]).gather(owner)
+        agents = pl.Series([agent for _, agent in bots]).gather(owner)
         role = pl.Series(["partner", "agent"]).gather(turn % 2)
         names = pl.Series("d", places).cast(pl.String).str.zfill(9)
         frame = pl.DataFrame(
             {
-                "system": pl.Series([system for system, _ in AGENTS]).gather(owner),
+                "system": pl.Series([system for system, _ in bots]).gather(owner),
                 "agent": agents,
                 "dialog": names.gather(np.repeat(np.arange(size), TURNS_A_DIALOG)),
                 "turn": turn,
@@ -90,48 +111,8 @@ def _parts(dialogs: int, seed: int, rated: int) -> Iterator[Tables]:
         ratings = None
         if every:
             words = lengths[:rows].reshape(size, TURNS_A_DIALOG)[:, 1::2].mean(axis=1)
-            ratings = _ratings(names, places, words, every, rng)
+            ratings = _ratings(names, places, words, every, bots, rng)
         yield Tables.of(frame.with_columns(empty).select(TURNS.names()), ratings)
-
-
-def _known_words(seed: int) -> list[str]:
-    """What the shipped lexicons know: function words first, as in any English text."""
-    rng = np.random.default_rng(seed)
-    function = sorted(filter(str.isalpha, function_words().terms))
-    others = sorted(filter(str.isalpha, emotion_lexicon().terms - function_words().terms))
-    rng.shuffle(function)
-    rng.shuffle(others)
-    return function + others
-
-
-def _texts(
-    turns: int, known: list[str], rng: np.random.Generator
-) -> tuple[pl.Series, np.ndarray[tuple[int], np.dtype[np.int64]]]:
-    """So many turns and their numbers of words."""
-    lengths = np.clip(rng.lognormal(np.log(9), 0.75, turns), 1, 80).astype(np.int64)
-    tail = rng.random(int(lengths.sum()))
-    ranks = np.minimum(_SHIFT * ((1 - tail) ** (-1 / _SLOPE) - 1), _HIGHEST).astype(np.int64)
-    distinct, place = np.unique(ranks, return_inverse=True)
-    words = pa.array([known[r] if r < len(known) else invented(r) for r in distinct.tolist()])
-    offsets = pa.array(np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32))
-    lists = pa.ListArray.from_arrays(offsets, words.take(pa.array(place)))
-    marks = pa.array(_MARKS[rng.integers(0, len(_MARKS), turns)])
-    texts = pc.binary_join_element_wise(pc.binary_join(lists, " "), marks, "")
-    return pl.Series("text", pl.from_arrow(texts), dtype=pl.String), lengths
-
-
-def invented(rank: int) -> str:
-    """A word for a rank, another for each.
-
-    Examples:
-        >>> invented(5_000), invented(5_001)
-        ('qaln', 'qbln')
-    """
-    letters: list[str] = []
-    while rank:
-        rank, digit = divmod(rank, len(_LETTERS))
-        letters.append(_LETTERS[digit])
-    return "q" + "".join(letters)
 
 
 def _ratings(
@@ -139,10 +120,11 @@ def _ratings(
     places: np.ndarray[tuple[int], np.dtype[np.int64]],
     words: np.ndarray[tuple[int], np.dtype[np.float64]],
     every: int,
+    bots: list[tuple[str, str]],
     rng: np.random.Generator,
 ) -> pl.DataFrame:
     """Ratings from 1 to 5 of some dialogues; longer ones are a little more engaging."""
-    chosen = np.flatnonzero((places // len(AGENTS)) % every == 0)
+    chosen = np.flatnonzero((places // len(bots)) % every == 0)
     parts = []
     for quality in QUALITIES:
         for rater in range(_RATERS):
@@ -154,8 +136,8 @@ def _ratings(
                         "dialog": names.gather(chosen),
                         "level": ["dialog"] * len(chosen),
                         "rater": [f"r{rater}"] * len(chosen),
-                        "system": [AGENTS[p % len(AGENTS)][0] for p in places[chosen]],
-                        "agent": [AGENTS[p % len(AGENTS)][1] for p in places[chosen]],
+                        "system": [bots[p % len(bots)][0] for p in places[chosen]],
+                        "agent": [bots[p % len(bots)][1] for p in places[chosen]],
                         "quality": [quality] * len(chosen),
                         "value": values,
                     }
@@ -173,9 +155,12 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--turns", type=count, default=1_000_000)
     parser.add_argument("--rated", type=count, default=0, help="dialogues that have ratings")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--like", type=Path, help="texts, a line each, to draw words from")
+    parser.add_argument("--agents", type=int, default=4)
     asked = parser.parse_args(arguments)
     begun = time.perf_counter()
-    generate(asked.folder, asked.turns, seed=asked.seed, rated=asked.rated)
+    said = {"seed": asked.seed, "rated": asked.rated, "like": asked.like, "agents": asked.agents}
+    generate(asked.folder, asked.turns, **said)
     taken = time.perf_counter() - begun
     size = sum(file.stat().st_size for file in asked.folder.iterdir())
     rate = asked.turns / taken * 60
