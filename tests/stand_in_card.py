@@ -125,9 +125,11 @@ def made_there(make: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]
 
 def install(patch: pytest.MonkeyPatch) -> None:
     """Let PyTorch see the stand-in."""
-    from dialens.models import _devices
+    from dialens.models import _device_network, _devices
+    from dialens.models._device_kernels import PlainKernels
 
     patch.setattr(_devices, "has_graphics_card", lambda: True)
+    patch.setattr(_device_network, "kernels_for", lambda _: PlainKernels())
     _device_constructors()  # PyTorch remembers them, and should remember its own
     patch.setattr(torch.Tensor, "to", moved)
     patch.setattr(torch.Tensor, "pin_memory", lambda tensor, *_: tensor)

@@ -33,7 +33,6 @@ from dialens.models import (
     shipped_folder,
 )
 from dialens.models import _device_model as device_models
-from dialens.models._device_kernels import FusedKernels
 from dialens.models._device_model import DeviceModel, arithmetic_of, open_device_model
 from dialens.models._device_network import DeviceNetwork
 from dialens.models._encoder_weights import read_encoder_weights
@@ -284,30 +283,6 @@ def test_a_card_that_cannot_compute(monkeypatch, warning, error, reason) -> None
     with pytest.raises(DialensError) as refused:
         chosen_device("cuda")
     assert str(refused.value) == f"--device cuda: {reason}, or use --device cpu"
-
-
-class BrokenTriton:
-    """Triton where the steps do not compile, or need more of a card than it has."""
-
-    LONGEST = 128
-
-    def __getattr__(self, step: str):
-        def fails(*_: object) -> None:
-            raise SyntaxError(f"{step}: out of resource: shared memory, Required: 131072")
-
-        return fails
-
-
-def test_without_triton_or_where_it_fails_pytorch_computes(tiny_folder: Path) -> None:
-    card = read_card(tiny_folder)
-    network = DeviceNetwork(read_encoder_weights(tiny_folder / "int8.onnx"), "cpu")
-    plain, _ = read(DeviceModel(network, open_tokenizer(card)), card, TEXTS, ["emotion"])
-    fused = object.__new__(FusedKernels)
-    fused._triton, fused._given_up = BrokenTriton(), set()
-    network._kernels = fused
-    values, _ = read(DeviceModel(network, open_tokenizer(card)), card, TEXTS, ["emotion"])
-    np.testing.assert_array_equal(values["emotion"], plain["emotion"])
-    assert {step for step, *_ in fused._given_up} == {"halves", "attention", "gelu", "sum_and_norm"}
 
 
 @no_card

@@ -7,6 +7,8 @@ alone needs half a dozen passes over memory for that, Triton one, so Triton is u
 
 from __future__ import annotations
 
+import functools
+import warnings
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -14,6 +16,7 @@ from typing import Any, TypeAlias
 import torch
 from torch.nn import functional
 
+from dialens.base import DialensWarning, first_line
 from dialens.models._devices import memory_is_full
 
 Tensor: TypeAlias = torch.Tensor
@@ -115,7 +118,8 @@ class FusedKernels(PlainKernels):
     """The same in one pass over memory each, by Triton, as far as it can for this card.
 
     A card may lack what a step needs: the shared memory of a long text's attention, say. That step
-    is computed as PyTorch has it from then on.
+    is computed as PyTorch has it from then on. Any other reason is told, since it can be mended:
+    Triton needs a C compiler, for example.
     """
 
     def __init__(self) -> None:
@@ -134,6 +138,8 @@ class FusedKernels(PlainKernels):
             if memory_is_full(error):
                 raise
             self._given_up.add(step)
+            if type(error).__name__ != "OutOfResources":
+                say_that_triton_fails(first_line(error))
             return None
 
     def halves(self, state: Tensor) -> Tensor:
@@ -186,8 +192,20 @@ def kernels_for(device: torch.device) -> PlainKernels:
         return PlainKernels()
     try:
         return FusedKernels()
-    except Exception:  # no Triton, or one that does not load
+    except Exception as error:  # no Triton, or one that does not load
+        say_that_triton_fails(first_line(error))
         return PlainKernels()
+
+
+@functools.cache  # once a process for each reason
+def say_that_triton_fails(reason: str) -> None:
+    """Say that PyTorch computes what Triton would compute faster, and why."""
+    warnings.warn(
+        f"Triton cannot be used on the graphics card ({reason}), so PyTorch alone computes, with "
+        "the same numbers, up to three times slower.",
+        DialensWarning,
+        stacklevel=2,
+    )
 
 
 def multiplies_halves(device: torch.device) -> bool:

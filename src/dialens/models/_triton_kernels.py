@@ -16,6 +16,9 @@ Tensor: TypeAlias = torch.Tensor
 LONGEST = 128
 """Tokens of a text that the fused attention takes: all of its logits lie in registers."""
 
+# Triton 3.9 warns where this is left open, since 3.10 will have another default.
+_OPTIONS = {"enable_fp_fusion": True}
+
 
 @triton.jit
 def _store_halves(place, inside, value, width):
@@ -119,7 +122,7 @@ def halves(state: Tensor) -> Tensor:
     """Return rows of numbers as pairs of halves."""
     rows, width = state.shape
     out = _empty_halves(state, width)
-    _halves[(rows,)](state, out, width, block=triton.next_power_of_2(width))
+    _halves[(rows,)](state, out, width, block=triton.next_power_of_2(width), **_OPTIONS)
     return out
 
 
@@ -128,7 +131,7 @@ def gelu(product: Tensor, scales: Tensor, bias: Tensor) -> Tensor:
     rows, width = product.shape
     out = _empty_halves(product, width)
     block = triton.next_power_of_2(width)
-    _gelu[(rows,)](product, scales, bias, out, width, block=block, num_warps=8)
+    _gelu[(rows,)](product, scales, bias, out, width, block=block, num_warps=8, **_OPTIONS)
     return out
 
 
@@ -147,7 +150,9 @@ def sum_and_norm(
     out = _empty_halves(product, width)
     block = triton.next_power_of_2(width)
     _sum_and_norm[(rows,)](
-        product, scales, bias, state, weight, shift, epsilon, after, out, width, block=block
+        *(product, scales, bias, state, weight, shift, epsilon, after, out, width),
+        block=block,
+        **_OPTIONS,
     )
     return after, out
 
@@ -180,5 +185,6 @@ def attention(
         block=max(16, triton.next_power_of_2(length)),
         depth=depth,
         num_warps=8 if length > 64 else 4,
+        **_OPTIONS,
     )
     return out
