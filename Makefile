@@ -54,7 +54,7 @@ has_java = { [ -n "$$JAVA_HOME" ] || command -v java >/dev/null 2>&1; }
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test check format docs bench sbom hooks chromium java postgres smallmodel triton constraints clean distclean
+.PHONY: help demo test check format docs bench gpu sbom hooks chromium java postgres smallmodel triton constraints clean distclean
 
 help: ## this list
 	@echo "dialens: conversational agents through a human lens"
@@ -87,6 +87,10 @@ docs: $(DEV) ## build the documentation into site/
 bench: $(CORE) ## speed and memory, as ratios
 	$(BIN)/python benchmarks/score.py
 	@if $(BIN)/python -c 'import torch' 2>/dev/null; then $(BIN)/python benchmarks/models.py; fi
+
+gpu: $(DEV) ## what only a graphics card shows: its tests, its speed beside the processor
+	$(BIN)/pytest -m gpu
+	$(BIN)/python benchmarks/scale.py gpu
 
 sbom: $(CORE) ## list what is installed, with versions and licences, in dist/dialens.cdx.json (CycloneDX)
 	@$(BIN)/python scripts/sbom.py -o dist/dialens.cdx.json

@@ -1,14 +1,15 @@
 """Models on a graphics card beside the same machine's processor: how fast, and how alike.
 
     python benchmarks/scale.py gpu
-    python benchmarks/scale.py gpu --texts 2000 --device cpu     does it run?
+    python benchmarks/scale.py gpu --texts 200 --compared 20 --whole 1k --device cpu    does it run?
 
 Texts are generated, of mixed lengths; scores are compared on the replies of a file where one is
 given (`--replies FILE`, a JSON list of context and reply a line). For each encoder: the rate of
 int8 on two cores, the rate on the card from texts to numbers (`Model.read`), that of a bare loop
 over the same network and batches that lie on the card already, and that of the same network in
 plain half precision (PyTorch's own functions, all numbers halved). Then every task: how far the
-card's probabilities are from the processor's in fp32 and in int8. Nothing here asserts anything.
+card's probabilities are from the processor's in fp32 and in int8. Last the whole command: `dialens
+score` with all models on generated turns, and without any. Nothing here asserts anything.
 """
 
 import argparse
@@ -16,6 +17,7 @@ import json
 import os
 import platform
 import random
+import tempfile
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -33,6 +35,8 @@ from dialens.models import (
 )
 from dialens.models._device_model import DeviceModel, open_device_model, placed
 from dialens.models._inputs import TextInput, encode_inputs
+from scale_parts.memory import measured
+from scale_parts.talks import count, generate
 
 ROUNDS = 3
 COMPARED = 2_000
@@ -273,6 +277,20 @@ def half_outputs(
     return dict(zip(outputs, np.split(values, np.cumsum(widths)[:-1], axis=1), strict=True))
 
 
+def whole_command(turns: int, device: str) -> dict[str, dict[str, float]]:
+    """What `dialens score` takes with all models and with none, from start to end."""
+    found = {}
+    with tempfile.TemporaryDirectory() as folder:
+        corpus = Path(folder) / "corpus"
+        generate(corpus, turns)
+        plain = ["score", str(corpus), "-q", "--no-report", "--no-cache", "--any-language"]
+        for models in ("default", "none"):
+            out = ["-o", str(Path(folder) / models), "--device", device, "--models", models]
+            took = measured([*plain, *out])  # but for the peak, which counts from this process's
+            found[models] = {"clock": took.clock, "processor": took.processor}
+    return found
+
+
 def main(arguments: list[str]) -> None:
     """Measure, print, and leave the figures in a file if asked."""
     parser = argparse.ArgumentParser(prog="scale.py gpu", description=__doc__)
@@ -282,6 +300,7 @@ def main(arguments: list[str]) -> None:
         "--compared", type=int, default=COMPARED, help="Texts that scores are compared on."
     )
     parser.add_argument("--replies", type=Path)
+    parser.add_argument("--whole", type=count, default=200_000, help="Turns of the whole command.")
     parser.add_argument("--json", type=Path, help="Write all figures there.")
     options = parser.parse_args(arguments)
     chosen_device(options.device)  # without a card it says what is missing
@@ -324,5 +343,11 @@ def main(arguments: list[str]) -> None:
                     f"{row['half']:9.1e}",
                     flush=True,
                 )
+    figures["whole"] = {"turns": options.whole, **whole_command(options.whole, options.device)}
+    print(f"\ndialens score, {options.whole:,} turns, half of them the agents'")
+    for models in ("default", "none"):
+        took = figures["whole"][models]
+        clock, processor = f"{took['clock']:7.1f} s", f"{took['processor']:7.1f} s"
+        print(f"--models {models:8} {clock} by the clock, {processor} of processors")
     if options.json:
         options.json.write_text(json.dumps(figures, indent=1))
