@@ -48,14 +48,16 @@ def need_spark() -> None:
 
 
 @contextmanager
-def running_cluster(folder: Path, *, workers: int = 2) -> Iterator[RunningCluster]:
+def running_cluster(
+    folder: Path, *, workers: int = 2, card: str = CARD
+) -> Iterator[RunningCluster]:
     """Start a master and workers of one core each, which leave their logs in a folder.
 
-    Each says that it has a graphics card, for whoever asks Spark for one.
+    Each says that it has a graphics card of that number, for whoever asks Spark for one.
     """
     port = _free_port()
     cards = folder / "cards"
-    cards.write_text(f'#!/bin/sh\necho \'{{"name": "gpu", "addresses": ["{CARD}"]}}\'\n')
+    cards.write_text(f'#!/bin/sh\necho \'{{"name": "gpu", "addresses": ["{card}"]}}\'\n')
     cards.chmod(0o755)
     found = f"-Dspark.worker.resource.gpu.discoveryScript={cards}"
     cluster = RunningCluster(f"spark://127.0.0.1:{port}")

@@ -5,7 +5,7 @@ from itertools import count
 import pytest
 
 from dialens.corpus import Corpus, Dialogue, Turn
-from dialens.metrics import Resources, forecast, make_plan
+from dialens.metrics import Resources, ScorerContext, forecast, make_plan
 from dialens.models import Model
 from tests.metrics.model_talks import said
 from tests.metrics.tiny_models import tiny_resources
@@ -42,6 +42,33 @@ def test_a_forecast_offers_the_faster_size() -> None:
     assert told is not None
     assert told.faster == pytest.approx(1000 / 56)
     assert "about 6 min for 2,000 turns. Faster: --models small (about 20 s)" in told.lines()[0]
+
+
+def test_a_card_is_measured_until_it_is_no_faster(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a clock of a card that compiles first and reads 1,000 pairs a second when it is full."""
+    monkeypatch.setattr(ScorerContext, "on_card", True)
+    sizes: list[int] = []
+    seconds = 0.0
+    read = Model.read
+
+    def as_a_card(self: Model, inputs, *arguments, **options):
+        nonlocal seconds
+        seconds += {8: 9.0, 56: 3.0, 112: 1.0, 224: 0.3}.get(len(inputs), len(inputs) / 1000)
+        sizes.append(len(inputs))
+        return read(self, inputs, *arguments, **options)
+
+    monkeypatch.setattr(Model, "read", as_a_card)
+    plan = make_plan(["engagement_reactions"], tiny_resources())
+    talks = [
+        Dialogue("s", "a", f"d{i}", said(f"partner: cat {i}", f"agent: dog {i}"))
+        for i in range(5000)
+    ]
+    told = forecast(Corpus.of(talks), plan, timer=lambda: seconds)
+    assert told is not None
+    # A thousand replies are among the turns that are looked at; 448 pairs take .448 s, and the
+    # 152 that are left are too few for another sample.
+    assert sizes == [8, 56, 112, 224, 448]
+    assert [use.seconds for use in told.encoders] == [pytest.approx(5.0)]
 
 
 def test_a_forecast_counts_the_readings_of_backgrounds(monkeypatch: pytest.MonkeyPatch) -> None:

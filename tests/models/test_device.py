@@ -108,6 +108,22 @@ def test_windows_and_batches_change_nothing(tiny_folder: Path, monkeypatch) -> N
     assert sum(done) == len(texts)
 
 
+@pytest.mark.parametrize("kind", ["of several names", "links"])
+def test_files_as_package_managers_and_hubs_lay_them(
+    kind: str, tiny_folder: Path, tmp_path: Path
+) -> None:
+    """Caches hold each file once: what is installed is another name of it, or a link to it."""
+    folder = tmp_path / "model"
+    folder.mkdir()
+    for file in tiny_folder.iterdir():
+        place = folder / file.name
+        (place.symlink_to if kind == "links" else place.hardlink_to)(file)
+    card = read_card(folder)
+    values, _ = read(open_device_model(card, "int8.onnx", "cpu"), card, TEXTS, ["emotion"])
+    exact = load(folder, "emotion", precision="fp32").run(TEXTS, "emotion")
+    np.testing.assert_allclose(values["emotion"], exact, atol=SAME)
+
+
 class SmallCard(DeviceNetwork):
     """A network whose device has room for a few tokens only."""
 

@@ -2,7 +2,8 @@
 
 The rate of each encoder, and of each automatic metric that is slow enough for its results to be
 kept, is measured on a small sample of the corpus itself (what it says is kept, so nothing is
-computed for the estimate alone) and carried over to all turns.
+computed for the estimate alone) and carried over to all turns. A graphics card is slow until it has
+compiled its programs and its batches are full, so the sample grows there until it is no faster.
 """
 
 import time
@@ -15,7 +16,7 @@ import polars as pl
 from dialens.corpus import Corpus
 from dialens.metrics._batch import TurnBatch, Words
 from dialens.metrics._engine import open_scorers
-from dialens.metrics._family import Family, NamedModel
+from dialens.metrics._family import Family, NamedModel, Unit
 from dialens.metrics._parts import UNITS, ScoringPlan
 from dialens.metrics._scorers import ScorerSet
 from dialens.metrics._units import Units
@@ -231,9 +232,30 @@ class _Measure:
         measured = tried[warm_up:] or tried
         if not scorers.ready(family):
             return 0.0
+        pace = self._pace(family, scorers, measured)
+        if scorers.context.on_card:
+            rest = np.delete(np.arange(len(chosen)), places)
+            mixed = np.random.default_rng(0).permutation(rest).tolist()
+            more = [chosen[place] for place in mixed]
+            pace = self._pace_of_larger(family, scorers, more, pace, 2 * len(measured))
+        return pace * float(which.mean())
+
+    def _pace(self, family: Family, scorers: ScorerSet, units: Sequence[Unit]) -> float:
+        """Seconds a unit."""
         started = self._timer()
-        scorers.try_out(family, measured)
-        return (self._timer() - started) / len(measured) * float(which.mean())
+        scorers.try_out(family, units)
+        return (self._timer() - started) / len(units)
+
+    def _pace_of_larger(
+        self, family: Family, scorers: ScorerSet, units: Sequence[Unit], pace: float, size: int
+    ) -> float:
+        """Seconds a unit of samples that double, until the next is hardly faster."""
+        while len(units) >= size:
+            before, pace = pace, self._pace(family, scorers, units[:size])
+            if pace > before * _MUCH_FASTER:
+                return min(pace, before)
+            units, size = units[size:], 2 * size
+        return pace
 
 
 def _missing(plan: ScoringPlan) -> tuple[tuple[str, tuple[str, ...]], ...]:

@@ -94,19 +94,37 @@ def read_encoder_weights(file: Path) -> EncoderWeights:
     """
     import onnx
 
-    model = onnx.load(str(file), load_external_data=True)
+    model = onnx.load(str(file), load_external_data=False)
     try:
-        return _weights(model)
+        return _weights(model, file.parent)
     except (AttributeError, IndexError, KeyError, StopIteration, ValueError) as error:
         raise DialensError(
             f"{file} is no encoder as dialens exports them ({error!r}), so it runs on CPUs only"
         ) from error
 
 
-def _weights(model: Any) -> EncoderWeights:
-    from onnx import numpy_helper
+def _constant(tensor: Any, folder: Path) -> np.ndarray:
+    """An initializer of a graph, in it or in a file beside it.
 
-    constants = {one.name: numpy_helper.to_array(one) for one in model.graph.initializer}
+    Read here and not by onnx, which refuses files that are links or have several names: so they lie
+    in the caches of package managers and hubs. What they hold was checked against the card.
+    """
+    from onnx import TensorProto, helper, numpy_helper
+
+    if tensor.data_location != TensorProto.EXTERNAL:
+        found: np.ndarray = numpy_helper.to_array(tensor)
+        return found
+    place = {entry.key: entry.value for entry in tensor.external_data}
+    if Path(place["location"]).name != place["location"]:
+        raise ValueError(f"numbers at {place['location']}")
+    kind = helper.tensor_dtype_to_np_dtype(tensor.data_type)
+    size, start = int(np.prod(tensor.dims)), int(place.get("offset", 0))
+    values = np.fromfile(folder / place["location"], kind, size, offset=start)
+    return values.reshape(tensor.dims)
+
+
+def _weights(model: Any, folder: Path) -> EncoderWeights:
+    constants = {one.name: _constant(one, folder) for one in model.graph.initializer}
     nodes = list(model.graph.node)
     if {one.domain for one in model.opset_import} != {"", "com.microsoft"}:
         raise ValueError("other operators")

@@ -9,9 +9,10 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 import torch
@@ -99,16 +100,9 @@ def markers(output: Path) -> dict[str, int]:
     return found
 
 
-def test_a_cluster_of_two_workers_that_loses_one(
-    cluster: RunningCluster,
-    corpus: Path,
-    expected: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
-    monkeypatch.setattr(_scoring, "_TURNS_FOR_ENCODERS", ROWS)
-    output = tmp_path / "out"
+@contextmanager
+def losing_an_executor(cluster: RunningCluster, output: Path) -> Iterator[list[int]]:
+    """Kill an executor as soon as two batches are finished; says how many were, then."""
     done_at_kill: list[int] = []
 
     def kill_one() -> None:
@@ -122,8 +116,22 @@ def test_a_cluster_of_two_workers_that_loses_one(
 
     killer = threading.Thread(target=kill_one)
     killer.start()
-    scored(corpus, output, "--engine", "spark", "--master", cluster.url)
+    yield done_at_kill
     killer.join()
+
+
+def test_a_cluster_of_two_workers_that_loses_one(
+    cluster: RunningCluster,
+    corpus: Path,
+    expected: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
+    monkeypatch.setattr(_scoring, "_TURNS_FOR_ENCODERS", ROWS)
+    output = tmp_path / "out"
+    with losing_an_executor(cluster, output) as done_at_kill:
+        scored(corpus, output, "--engine", "spark", "--master", cluster.url)
     turns = pl.scan_parquet(corpus / "turns.parquet").select(pl.len()).collect().item()
     assert done_at_kill[0] < turns // ROWS
     assert_same(output, expected)
@@ -281,6 +289,33 @@ def test_workers_take_the_cards_that_spark_gives_them(
     assert "broke down on a worker" in said
     assert "--device cuda: PyTorch" in said
     assert list(output.parent.iterdir()) == []
+
+
+@pytest.mark.gpu
+def test_workers_compute_on_their_cards_and_one_is_lost(
+    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two workers share the one card that is needed here; nobody says `--device`."""
+    need_spark()
+    monkeypatch.setattr(_scoring, "_TURNS_FOR_ENCODERS", ROWS)
+    expected = scored(corpus, tmp_path / "alone", "--device", "cuda")
+    (tmp_path / "spark-defaults.conf").write_text(
+        "spark.executor.resource.gpu.amount 1\nspark.task.resource.gpu.amount 1\n"
+    )
+    variables = {**os.environ, "SPARK_CONF_DIR": str(tmp_path), "SPARK_LOCAL_IP": "127.0.0.1"}
+    logs, output = tmp_path / "logs", tmp_path / "far" / "out"
+    logs.mkdir()
+    with running_cluster(logs, card="0") as cluster:
+        given = arguments(corpus, output, "--engine", "spark", "--master", cluster.url)
+        with losing_an_executor(cluster, output) as done_at_kill:
+            subprocess.run([sys.executable, "-c", DRIVER, *given], env=variables, check=True)
+    turns = pl.scan_parquet(corpus / "turns.parquet").select(pl.len()).collect().item()
+    assert done_at_kill[0] < turns // ROWS
+    ours, theirs = (pl.read_parquet(out / "scores.parquet") for out in (output, expected))
+    assert ours.drop("value").equals(theirs.drop("value"))
+    np.testing.assert_allclose(ours["value"], theirs["value"], atol=1e-5, rtol=0)
+    assert "fp16x2" in (output / "metrics.json").read_text()  # in signatures
+    assert [path.name for path in output.parent.iterdir()] == ["out"]
 
 
 def test_anything_that_can_be_read(corpus: Path, tmp_path: Path) -> None:

@@ -91,7 +91,7 @@ class GraphStep:
             place.copy_(torch.nn.functional.pad(part, (0, more), value=fill), non_blocking=True)
         places[3].copy_(goals, non_blocking=True)
         graph.replay()
-        return loss.detach().clone()
+        return loss.clone()
 
     def _record(self, length: int, outputs: int) -> None:
         device = self.eager.device
@@ -118,4 +118,5 @@ class GraphStep:
         for weight, before in zip(weights, kept, strict=True):
             if weight.grad is not None:
                 weight.grad.copy_(before)
-        self.recorded[length] = (graph, places, loss)
+        # Without its history, whose nodes would bind later eager steps to the recording's stream.
+        self.recorded[length] = (graph, places, loss.detach())
