@@ -120,7 +120,7 @@ def test_files_as_package_managers_and_hubs_lay_them(
         (place.symlink_to if kind == "links" else place.hardlink_to)(file)
     card = read_card(folder)
     values, _ = read(open_device_model(card, "int8.onnx", "cpu"), card, TEXTS, ["emotion"])
-    exact = load(folder, "emotion", precision="fp32").run(TEXTS, "emotion")
+    exact = Model(card, "emotion", precision="fp32").run(TEXTS, "emotion")
     np.testing.assert_allclose(values["emotion"], exact, atol=SAME)
 
 
