@@ -133,10 +133,13 @@ def needs_gguf() -> None:
         component_missing("what reads GGUF files", missing)
 
 
-def test_a_gguf_file_has_the_weights_that_were_written(tmp_path: Path) -> None:
+def test_a_gguf_file_has_the_weights_that_were_written(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     needs_gguf()
     path = tiny_models.gguf_file(tmp_path / "tiny.gguf")
     made: Any = make_agent(f"gguf:{path}")
+    assert capfd.readouterr() == ("", ""), "no bar is drawn where there is no terminal"
     written = {tensor.name: np.array(tensor.data) for tensor in gguf.GGUFReader(str(path)).tensors}
     model = made.local.model
     loaded = model.get_input_embeddings().weight.detach().numpy()

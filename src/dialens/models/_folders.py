@@ -8,6 +8,7 @@ draws weights at random that a file does not hold: both are refused here.
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib.util
 import json
 from collections.abc import Iterable, Iterator, Sequence
@@ -183,7 +184,7 @@ def load_gguf(file: Path) -> tuple[Any, Any]:
     options = {"gguf_file": file.name, "local_files_only": True}
     model: Any
     try:
-        with quietly():
+        with quietly(), _bar_on_terminals():
             tokenizer = AutoTokenizer.from_pretrained(str(file.parent), **options)
             model = AutoModelForCausalLM.from_pretrained(str(file.parent), **options)
     except Exception as error:  # the reader of this format raises whatever its bytes lead to
@@ -206,6 +207,20 @@ def quietly() -> Iterator[None]:
         logging.set_verbosity(before)
         if bars:
             logging.enable_progress_bar()
+
+
+@contextlib.contextmanager
+def _bar_on_terminals() -> Iterator[None]:
+    """Have the bar of unpacking drawn on terminals only; transformers draws it into logs too."""
+    from transformers import modeling_gguf_pytorch_utils
+
+    reader: Any = modeling_gguf_pytorch_utils
+    drawn = reader.tqdm
+    reader.tqdm = functools.partial(drawn, disable=None, leave=False)
+    try:
+        yield
+    finally:
+        reader.tqdm = drawn
 
 
 def _holds(folder: Path, kinds: Iterable[tuple[str, ...]]) -> bool:
