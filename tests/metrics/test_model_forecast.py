@@ -53,7 +53,7 @@ def test_a_card_is_measured_until_it_is_no_faster(monkeypatch: pytest.MonkeyPatc
 
     def as_a_card(self: Model, inputs, *arguments, **options):
         nonlocal seconds
-        seconds += {8: 9.0, 56: 3.0, 112: 1.0, 224: 0.3}.get(len(inputs), len(inputs) / 1000)
+        seconds += {8: 9.0, 56: 3.0, 128: 1.0, 256: 0.3}.get(len(inputs), len(inputs) / 1000)
         sizes.append(len(inputs))
         return read(self, inputs, *arguments, **options)
 
@@ -65,10 +65,24 @@ def test_a_card_is_measured_until_it_is_no_faster(monkeypatch: pytest.MonkeyPatc
     ]
     told = forecast(Corpus.of(talks), plan, timer=lambda: seconds)
     assert told is not None
-    # A thousand replies are among the turns that are looked at; 448 pairs take .448 s, and the
-    # 152 that are left are too few for another sample.
-    assert sizes == [8, 56, 112, 224, 448]
+    # A thousand replies are among the turns that are looked at; 512 pairs take .512 s, and the 40
+    # that are left are too few for another sample.
+    assert sizes == [8, 56, 128, 256, 512]
     assert [use.seconds for use in told.encoders] == [pytest.approx(5.0)]
+
+
+def test_where_others_score_models_are_named_and_nothing_is_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delattr(Model, "read")
+    plan = make_plan(["toxicity", "engagement", "agreeableness"], tiny_resources())
+    talk = Dialogue("s", "a", "d", said("partner: cat", "agent: dog"))
+    told = forecast(Corpus.of([talk]), plan, measured=False)
+    assert told is not None
+    assert told.lines() == [
+        "Models: engagement and relevance (base, int8), toxicity (small, int8), agreeableness "
+        "(linear)."
+    ]
 
 
 def test_a_forecast_counts_the_readings_of_backgrounds(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -32,11 +32,20 @@ Advance = Callable[[int], None]
 
 
 @contextmanager
-def progress(label: str, *, total: int | None = None, unit: str = "turns") -> Iterator[Advance]:
+def progress(
+    label: str, *, total: int | None = None, unit: str = "turns", starts_slowly: bool = False
+) -> Iterator[Advance]:
     """Yield a function to be called with the number of units just done.
 
     On a terminal a bar is drawn on standard error and disappears at the end; elsewhere a line is
     printed every ten seconds, so that a log of a short run stays empty.
+
+    Args:
+        label: What is done.
+        total: How many units there are.
+        unit: What they are called.
+        starts_slowly: Whether what comes before the first units says nothing about the pace, as
+            where machines have to start.
 
     Examples:
         >>> with progress("Scoring", total=2) as advance:
@@ -61,19 +70,23 @@ def progress(label: str, *, total: int | None = None, unit: str = "turns") -> It
             yield lambda count: bar.advance(task, count)
         return
     started = last = time.monotonic()
-    done, every = 0, _log_every()
+    done, before, every = 0, 0, _log_every()
 
     def advance(count: int) -> None:
-        nonlocal done, last
+        nonlocal done, before, started, last
         done += count
         now = time.monotonic()
+        if starts_slowly and before == 0:
+            started, before = now, done
         if now - last < every:
             return
         last = now
         of = f" of {total:,}" if total else ""
-        rate = done / (now - started)
-        left = f", {duration((total - done) / rate)} left" if total and 0 < done < total else ""
-        line = f"{label}: {done:,}{of} {unit}, {pace(rate)}{left}"
+        line = f"{label}: {done:,}{of} {unit}"
+        if done > before or not before:
+            rate = (done - before) / (now - started)
+            left = f", {duration((total - done) / rate)} left" if total and 0 < done < total else ""
+            line += f", {pace(rate)}{left}"
         print(line, file=sys.stderr, flush=True)
 
     yield advance

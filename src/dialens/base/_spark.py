@@ -33,6 +33,7 @@ _LOG: Final = "spark.log"
 _EXITED: Final = "JAVA_GATEWAY_EXITED"
 _JAVA_ERROR: Final = re.compile(r"(?:Exception in thread \S+ |Error: )(?:[\w.]+: )?(.+)")
 _CAUSE: Final = re.compile(r"Caused by: (?:[\w.$]+: )?(.+)")
+_NO_NAME: Final = "UnknownHostException"
 _LOGGING: Final = """\
 rootLogger.level = error
 rootLogger.appenderRef.stderr.ref = stderr
@@ -76,6 +77,8 @@ def start_spark(
         with without_pandas_warning():
             import pyarrow  # noqa: F401, Spark hands texts to Python through it
             from pyspark.sql import SparkSession
+        if importlib.util.find_spec("pandas") is None:  # Spark asks for it when it is too late
+            raise ModuleNotFoundError(name="pandas")
     except ImportError as error:
         raise DialensError(
             f"--engine spark needs packages that are not installed ({error.name}): pip "
@@ -231,6 +234,11 @@ def spark_reason(error: BaseException) -> str:
 def _said_by_java(log: Path) -> str:
     """Why Java ended before it began, by what it wrote."""
     said = log.read_text("utf-8", errors="replace") if log.exists() else ""
+    if _NO_NAME in said:
+        return (
+            f"the name of this machine, {socket.gethostname()}, leads to no address; give it one "
+            "in /etc/hosts, or set SPARK_LOCAL_IP to one"
+        )
     found = _JAVA_ERROR.search(said)
     lines = [line.strip() for line in said.splitlines() if line.strip()]
     reason = found[1] if found is not None else lines[-1] if lines else "it wrote nothing"

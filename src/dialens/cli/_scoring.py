@@ -235,7 +235,11 @@ def score_to(
         refuse_unavailable(plan)
         if expected is not None and not quiet:
             print(*expected.lines(), sep="\n", file=sys.stderr, flush=True)
-        with recorder.step("score"), bar("Scoring", total=turns) as advance:
+        slow = cluster is not None  # its workers have to start first
+        with (
+            recorder.step("score"),
+            bar("Scoring", total=turns, starts_slowly=slow) as advance,
+        ):
             scores = score_into(
                 corpus,
                 scratch,
@@ -290,7 +294,9 @@ def _say_nothing(sentence: str) -> None:
 
 
 @contextmanager
-def _no_progress(label: str, *, total: int | None = None, unit: str = "") -> Iterator[Advance]:
+def _no_progress(
+    label: str, *, total: int | None = None, unit: str = "", starts_slowly: bool = False
+) -> Iterator[Advance]:
     """In place of a bar, for those who want to see nothing."""
     yield lambda _: None
 

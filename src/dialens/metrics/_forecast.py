@@ -73,6 +73,7 @@ class Forecast:
         missing: What cannot be used, and why, with the metrics that it leaves without values.
         faster: Seconds with `--models small`, where that is worth saying.
         scorers: The automatic metrics in use, by family.
+        measured: Whether the seconds were measured, and mean something.
     """
 
     encoders: tuple[EncoderUse, ...]
@@ -81,6 +82,7 @@ class Forecast:
     missing: tuple[tuple[str, tuple[str, ...]], ...]
     faster: float | None = None
     scorers: tuple[ScorerUse, ...] = ()
+    measured: bool = True
 
     @property
     def seconds(self) -> float:
@@ -107,8 +109,9 @@ class Forecast:
             )
             used.append(f"{some} (linear)")
         if used:
-            about = f"; {duration(self.seconds)} for {self.turns:,} turns" if self.encoders else ""
-            lines.append(f"Models: {', '.join(used)}{about}.")
+            about = f"; {duration(self.seconds)} for {self.turns:,} turns"
+            told = self.encoders and self.measured
+            lines.append(f"Models: {', '.join(used)}{about if told else ''}.")
         if self.seconds > _WORTH_A_HINT:
             small = "Without"
             if self.faster is not None:
@@ -149,10 +152,7 @@ def forecast(
         .collect(engine="streaming")
         .row(0)
     )
-    if not measured:
-        open_scorers(corpus, plan)
-        return Forecast((), (), turns, _missing(plan))
-    measure = _Measure(corpus, plan, turns, spoken, timer)
+    measure = _Measure(corpus, plan, turns, spoken, timer if measured else None)
     scorers = plan.scorers
     families = [family for family in plan.families.values() if scorers.ready(family)]
     uses = measure.encoders(families, scorers)
@@ -162,6 +162,7 @@ def forecast(
         turns,
         _missing(plan),
         scorers=measure.others(families, scorers),
+        measured=measured,
     )
     if result.seconds > _WORTH_A_HINT and scorers.context.models.size == "default":
         small = scorers.of_size("small")
@@ -173,10 +174,15 @@ def forecast(
 
 
 class _Measure:
-    """A look at the beginning of a corpus, through scorers against the clock."""
+    """A look at the beginning of a corpus, through scorers against the clock, if there is one."""
 
     def __init__(
-        self, corpus: Corpus, plan: ScoringPlan, turns: int, spoken: int, timer: Callable[[], float]
+        self,
+        corpus: Corpus,
+        plan: ScoringPlan,
+        turns: int,
+        spoken: int,
+        timer: Callable[[], float] | None,
     ) -> None:
         frame = corpus.turns.select(*UNITS, "role", "text", "meta").head(_LOOKED_AT).collect()
         references = open_scorers(corpus, plan)
@@ -219,7 +225,7 @@ class _Measure:
 
     def _rate(self, family: Family, scorers: ScorerSet, *, sample: int, warm_up: int) -> float:
         """Seconds a turn, after a short warm-up; what comes out is kept, not computed for this."""
-        if self._batch is None:
+        if self._batch is None or self._timer is None:
             return 0.0
         units = Units(self._batch, family, everyone=self._everyone(family))
         which = units.scored
@@ -232,30 +238,32 @@ class _Measure:
         measured = tried[warm_up:] or tried
         if not scorers.ready(family):
             return 0.0
-        pace = self._pace(family, scorers, measured)
+        timer = self._timer
+
+        def seconds(units: Sequence[Unit]) -> float:
+            """Of a unit."""
+            started = timer()
+            scorers.try_out(family, units)
+            return (timer() - started) / len(units)
+
+        pace = seconds(measured)
         if scorers.context.on_card:
             rest = np.delete(np.arange(len(chosen)), places)
             mixed = np.random.default_rng(0).permutation(rest).tolist()
-            more = [chosen[place] for place in mixed]
-            pace = self._pace_of_larger(family, scorers, more, pace, 2 * len(measured))
+            pace = _pace_of_larger(seconds, [chosen[place] for place in mixed], pace, 2 * sample)
         return pace * float(which.mean())
 
-    def _pace(self, family: Family, scorers: ScorerSet, units: Sequence[Unit]) -> float:
-        """Seconds a unit."""
-        started = self._timer()
-        scorers.try_out(family, units)
-        return (self._timer() - started) / len(units)
 
-    def _pace_of_larger(
-        self, family: Family, scorers: ScorerSet, units: Sequence[Unit], pace: float, size: int
-    ) -> float:
-        """Seconds a unit of samples that double, until the next is hardly faster."""
-        while len(units) >= size:
-            before, pace = pace, self._pace(family, scorers, units[:size])
-            if pace > before * _MUCH_FASTER:
-                return min(pace, before)
-            units, size = units[size:], 2 * size
-        return pace
+def _pace_of_larger(
+    seconds: Callable[[Sequence[Unit]], float], units: Sequence[Unit], pace: float, size: int
+) -> float:
+    """Seconds a unit of samples that double, until the next is hardly faster."""
+    while len(units) >= size:
+        before, pace = pace, seconds(units[:size])
+        if pace > before * _MUCH_FASTER:
+            return min(pace, before)
+        units, size = units[size:], 2 * size
+    return pace
 
 
 def _missing(plan: ScoringPlan) -> tuple[tuple[str, tuple[str, ...]], ...]:

@@ -201,6 +201,30 @@ def test_an_interrupted_start_leaves_no_java(corpus: Path, tmp_path: Path) -> No
     assert list(tmp_path.iterdir()) == []
 
 
+JAVA_ENDS_FIRST = """
+import sys
+from pathlib import Path
+from dialens.metrics.cluster import open_cluster
+try:
+    with open_cluster("local[1]", memory=2**30, scratch=Path(sys.argv[1])) as running:
+        java = running.session.sparkContext._gateway.proc
+        java.kill()
+        java.wait()
+        raise KeyboardInterrupt
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+def test_java_may_end_before_python_does(tmp_path: Path) -> None:
+    """As where a scheduler ends both: what ended the run is told, not that Java is gone."""
+    need_spark()
+    command = [sys.executable, "-c", JAVA_ENDS_FIRST, str(tmp_path / "scratch")]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.stdout == "interrupted\n", done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
 def read_or_nothing(path: Path) -> str:
     try:
         return path.read_text(errors="replace")

@@ -84,7 +84,8 @@ def open_cluster(master: str, *, memory: int, scratch: Path) -> "Iterator[SparkC
     try:
         yield SparkCluster(session, master)
     finally:
-        session.stop()
+        with suppress(Exception):  # Java may be gone already, and what broke down is told
+            session.stop()
         shutil.rmtree(scratch, ignore_errors=True)
 
 
@@ -108,6 +109,10 @@ class SparkCluster:
         """Whether somebody is there to score: on this machine, or executors that have come."""
         known = self.session._jsc.sc().getExecutorMemoryStatus().size()  # the driver is one
         return self.master.startswith("local") or known > 1
+
+    def name_of_driver(self) -> str:
+        """What workers call this machine."""
+        return str(self.session.sparkContext.getConf().get("spark.driver.host"))
 
     def versions(self) -> dict[str, str]:
         """Versions of Spark and of its Java."""
@@ -154,6 +159,13 @@ class SparkCluster:
             if known := len(batches) - len(wanted):
                 were = "was" if known == 1 else "were"
                 say(f"{known:,} of {len(batches):,} batches {were} scored before.")
+            if len(batches) == 1:
+                say(
+                    "All turns are one batch, for one worker: without --engine spark it would be "
+                    "done sooner."
+                )
+            elif wanted:
+                say(f"Spark has {len(wanted):,} batches to score; its workers start.")
             run = None
             if wanted:
                 if reading.references is not None:
@@ -253,7 +265,10 @@ class _Run:
             self._seen_at = math.inf  # once is enough, until some come and go again
             warnings.warn(
                 f"The Spark master {self._cluster.master} has no worker for us. One is waited "
-                "for; are its workers running, with a core and as much memory as --memory asks?",
+                "for; are its workers running, with a core and as much memory as --memory asks? "
+                f"Do they find this machine as {self._cluster.name_of_driver()}? If not, set "
+                "SPARK_LOCAL_IP to an address that they reach; executors that start and end at "
+                "once say why in their stderr, beside the workers' logs.",
                 DialensWarning,
                 stacklevel=2,
             )
