@@ -264,20 +264,24 @@ def _java_ends_if_interrupted() -> Iterator[None]:
     java_gateway: Any = importlib.import_module("pyspark.java_gateway")
     started: list[subprocess.Popen[bytes]] = []
 
-    def start(*command: Any, **options: Any) -> subprocess.Popen[bytes]:
-        started.append(subprocess.Popen(*command, **options))
-        return started[-1]
+    class Java(subprocess.Popen[bytes]):
+        """Known before it is there: it is waited for until it runs, and that may be interrupted."""
+
+        def __init__(self, *command: Any, **options: Any) -> None:
+            started.append(self)
+            super().__init__(*command, **options)
 
     before = java_gateway.Popen
-    java_gateway.Popen = start
+    java_gateway.Popen = Java
     try:
         yield
     except Exception:
         raise
     except BaseException:
         for java in started:
-            java.kill()
-            java.wait()
+            if getattr(java, "pid", None) is not None:
+                java.kill()
+                java.wait()
         raise
     finally:
         java_gateway.Popen = before
