@@ -276,6 +276,9 @@ def _java_ends_if_interrupted() -> Iterator[None]:
     try:
         yield
     except Exception:
+        for java in started:
+            if java.poll() is not None and java.stdin is not None:
+                java.stdin.close()
         raise
     except BaseException:
         for java in started:
