@@ -21,8 +21,8 @@ from dialens.models._device_network import DeviceNetwork
 from dialens.models._encoder_weights import read_encoder_weights
 from dialens.models._sessions import open_tokenizer
 
-TEXTS = ["Thank you so much!", "ok"]
-PAIRS = [("What?", "Hi!"), ("", "ok")]
+TEXTS = ["Thank you!", "ok"]
+PAIRS = [("Hm?", "ok")]
 LENGTHS = {8: (8, 1), 40: (40, 17), 128: (128, 100)}
 HEADS, DEPTH = 2, 32
 
