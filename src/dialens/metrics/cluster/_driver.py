@@ -160,10 +160,7 @@ class SparkCluster:
                 were = "was" if known == 1 else "were"
                 say(f"{known:,} of {len(batches):,} batches {were} scored before.")
             if len(batches) == 1:
-                say(
-                    "All turns are one batch, for one worker: without --engine spark it would be "
-                    "done sooner."
-                )
+                say("All turns are one batch, which one worker scores.")
             elif wanted:
                 say(f"Spark has {len(wanted):,} batches to score; its workers start.")
             run = None
