@@ -49,12 +49,19 @@ has_small_model = { [ -n "$$DIALENS_TEST_GGUF" ] || $(BIN)/python -c \
 TRITON := triton==3.9.0
 has_triton = $(BIN)/python -c \
 	'from importlib.util import find_spec as f; raise SystemExit(f("triton") is None)'
+# Servers of HDFS, which came with Spark until 2.4, as jars for the tests. What the package's own
+# set-up asks for is newer than it can use.
+HADOOP := pyspark==2.4.8
+HADOOP_JARS := $(VENV)/hadoop
+HADOOP_NEEDS := hadoop commons guava protobuf-java log4j slf4j jetty netty htrace javax. \
+	xercesImpl jackson- leveldbjni
+has_hadoop = { [ -n "$$DIALENS_TEST_HADOOP" ] || [ -d $(HADOOP_JARS) ]; }
 has_java = { [ -n "$$JAVA_HOME" ] || command -v java >/dev/null 2>&1; }
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test check format docs bench gpu sbom hooks chromium java postgres smallmodel triton constraints clean distclean
+.PHONY: help demo test check format docs bench gpu sbom hooks chromium java postgres smallmodel triton hadoop constraints clean distclean
 
 help: ## this list
 	@echo "dialens: conversational agents through a human lens"
@@ -66,7 +73,7 @@ demo: $(CORE) ## install into .venv, score the bundled corpus, write demo/report
 	@$(BIN)/dialens demo -o demo
 
 test: $(DEV) ## everything that CI checks, quickest first
-	@$(MAKE) --no-print-directory check java postgres smallmodel triton
+	@$(MAKE) --no-print-directory check java postgres smallmodel triton hadoop
 	$(PYTEST) -m "not slow and not browser"
 	@$(MAKE) --no-print-directory chromium
 	$(PYTEST) -m "slow or browser"
@@ -136,6 +143,21 @@ triton: $(DEV)
 	echo "No Triton, and it cannot be installed from here." >&2; \
 	if [ "$$CI" = true ]; then echo "CI=true, so this is a failure." >&2; exit 1; fi; \
 	echo "The tests of the steps that graphics cards compute will be skipped." >&2
+
+hadoop: $(DEV)
+	@if $(has_hadoop); then exit 0; fi; \
+	echo "Fetching the servers of HDFS ($(HADOOP))"; \
+	rm -rf $(HADOOP_JARS).partial && mkdir -p $(HADOOP_JARS).partial && cd $(HADOOP_JARS).partial \
+	&& echo 'pypandoc<1.8' > constraints.txt \
+	&& PIP_CONSTRAINT="$$PWD/constraints.txt" ../bin/python -m pip download --quiet --no-deps \
+		--no-binary pyspark $(HADOOP) \
+	&& tar -xzf pyspark-*.tar.gz --strip-components=3 --wildcards $(HADOOP_NEEDS:%='*/deps/jars/%*') \
+	&& rm pyspark-*.tar.gz && cd - >/dev/null && mv $(HADOOP_JARS).partial $(HADOOP_JARS) \
+	&& exit 0; \
+	echo "No servers of HDFS, and they cannot be fetched from here." >&2; \
+	echo "Another place: make test DIALENS_TEST_HADOOP=/path/to/jars" >&2; \
+	if [ "$$CI" = true ]; then echo "CI=true, so this is a failure." >&2; exit 1; fi; \
+	echo "The tests on HDFS will be skipped." >&2
 
 constraints: ## pin the newest versions that fit pyproject.toml
 	@rm -rf .lab/constraints

@@ -1,10 +1,8 @@
 """A Spark cluster for tests: a master and workers, each a process of its own, on loopback."""
 
 import os
-import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -14,8 +12,8 @@ import pytest
 
 from dialens.base import DialensError, check_java
 from tests.conftest import component_missing
+from tests.other_servers import free_port, wait_for_line
 
-PATIENCE_S = 300  # a busy machine takes minutes to start three Javas
 CARD = "7"  # its number, by which CUDA would know it
 _SPARK_CLASS = Path(sys.executable).with_name("spark-class")
 
@@ -55,7 +53,7 @@ def running_cluster(
 
     Each says that it has a graphics card of that number, for whoever asks Spark for one.
     """
-    port = _free_port()
+    port = free_port()
     cards = folder / "cards"
     cards.write_text(f'#!/bin/sh\necho \'{{"name": "gpu", "addresses": ["{card}"]}}\'\n')
     cards.chmod(0o755)
@@ -70,7 +68,7 @@ def running_cluster(
         "SPARK_WORKER_OPTS": f"-Dspark.worker.resource.gpu.amount=1 {found}",
     }
 
-    def start(name: str, kind: str, *arguments: str) -> Path:
+    def start(name: str, kind: str, *arguments: str) -> None:
         log = folder / f"{name}.log"
         with log.open("wb") as file:
             process = subprocess.Popen(
@@ -80,12 +78,12 @@ def running_cluster(
                 stderr=subprocess.STDOUT,
             )
         started.append(process)
-        return log
 
     network = ("--host", "127.0.0.1", "--webui-port", "0")
     try:
-        log = start("master", "master.Master", *network, "--port", str(port))
-        _wait_for(log, "I have been elected leader", 1)
+        start("master", "master.Master", *network, "--port", str(port))
+        log = folder / "master.log"
+        wait_for_line(log, "I have been elected leader", started[0])
         for number in range(workers):
             start(
                 f"worker{number}",
@@ -93,7 +91,7 @@ def running_cluster(
                 *network,
                 *("--cores", "1", "--memory", "700m", "--work-dir", str(folder), cluster.url),
             )
-        _wait_for(log, "Registering worker", workers)
+        wait_for_line(log, "Registering worker", started[0], workers)
         cluster.workers.extend(started[1:])
         yield cluster
     finally:
@@ -112,17 +110,3 @@ def _parents() -> dict[int, int]:
                 continue  # it has just ended
             parents[int(place.name)] = int(status[status.rindex(")") + 2 :].split()[1])
     return parents
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
-
-
-def _wait_for(log: Path, line: str, times: int) -> None:
-    deadline = time.monotonic() + PATIENCE_S
-    while log.read_text(errors="replace").count(line) < times:
-        assert time.monotonic() < deadline, log.read_text(errors="replace")[-2_000:]
-        time.sleep(0.1)

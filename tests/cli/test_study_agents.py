@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import socket
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from dialens.studies.store import Store
 from dialens.web import Site, open_agents, study_app, unreachable_agents
 from tests.agents.endpoint import Endpoint
 from tests.cli.test_study_day import ran, run
+from tests.other_servers import free_port
 from tests.web.conftest import KEY, PASSWORD, log_in
 from tests.web.people import Person
 from tests.web.talks import Talker, talk
@@ -50,9 +50,7 @@ def test_agents_are_asked_before_anybody_is_invited(tmp_path: Path, endpoint: En
 
 
 def test_an_address_where_nobody_listens_fails_the_check(tmp_path: Path) -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        url = f"http://127.0.0.1:{free.getsockname()[1]}/v1"
+    url = f"http://127.0.0.1:{free_port()}/v1"
     asked = run("check", written(tmp_path, talk(url, "echo")))
     assert asked.exit_code == 1
     assert "cannot be reached. Check endpoint and network." in asked.output

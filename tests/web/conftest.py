@@ -28,6 +28,7 @@ from dialens.studies.store import Secrets, Store
 from dialens.web import Site, study_app
 from dialens.web._serving import PatientProtocol
 from tests.agents.endpoint import Endpoint
+from tests.other_servers import free_port
 from tests.web.people import Person
 from tests.web.talks import Talker, Visiting
 
@@ -142,12 +143,6 @@ class Server:
         self.process.wait()
         assert self.process.stdout is not None
         self.process.stdout.close()
-
-
-def free_port() -> int:
-    with socket.socket() as line:
-        line.bind(("127.0.0.1", 0))
-        return int(line.getsockname()[1])
 
 
 def _folder(tmp_path: Path, study: dict[str, Any], number: int) -> Path:

@@ -15,7 +15,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.web.conftest import free_port
+from tests.other_servers import free_port
 
 _HOP = ("connection", "transfer-encoding", "keep-alive", "server", "date")
 

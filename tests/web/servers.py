@@ -16,6 +16,7 @@ from ruamel.yaml import YAML
 
 from dialens.studies.store import Secrets
 from dialens.web import serve
+from tests.other_servers import free_port
 
 PASSWORD = "green or black tea"
 KEY = Secrets(bytes(range(32)))
@@ -24,12 +25,6 @@ PATIENCE_S = 120.0
 # It has imported everything and forks: a server that was killed is back in a fraction of a second.
 START = multiprocessing.get_context("forkserver")
 START.set_forkserver_preload(["tests.web.servers"])
-
-
-def free_port() -> int:
-    with socket.socket() as line:
-        line.bind(("127.0.0.1", 0))
-        return int(line.getsockname()[1])
 
 
 def write_study(folder: Path, study: Mapping[str, Any]) -> Path:

@@ -35,9 +35,10 @@ from dialens.web._operation_api import operation_routes
 from dialens.web._password import Password
 from dialens.web._person_pages import people_routes
 from dialens.web._serving import PatientProtocol
+from tests.other_servers import free_port
 from tests.web.conftest import KEY, PASSWORD, Make, Visit, log_in, running, tea
 from tests.web.people import Page, Person
-from tests.web.servers import PATIENCE_S, free_port, wait_for, write_study
+from tests.web.servers import PATIENCE_S, wait_for, write_study
 from tests.web.test_gates import ONE_CELL
 
 FILES = 400

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -23,9 +23,11 @@ from dialens.cli._app import app
 from dialens.corpus import convert
 from dialens.metrics import _scoring
 from dialens.metrics.cluster._fetching import of_arrow
+from tests.hdfs import running_hdfs
 from tests.metrics.cluster.talks import write_talks
 from tests.metrics.tiny_models import tiny_folder
-from tests.spark_cluster import PATIENCE_S, RunningCluster, need_spark, running_cluster
+from tests.other_servers import PATIENCE_S
+from tests.spark_cluster import RunningCluster, need_spark, running_cluster
 
 pytestmark = [
     pytest.mark.slow,
@@ -261,6 +263,48 @@ def test_a_corpus_at_another_address(corpus: Path, expected: Path, tmp_path: Pat
     assert_same(output, expected)
 
 
+def test_a_corpus_in_hdfs(
+    cluster: RunningCluster,
+    corpus: Path,
+    expected: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Spark's workers read it where it lies; a folder of logs is read by the driver."""
+    monkeypatch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
+    chats, output = tmp_path / "chats.jsonl", tmp_path / "far" / "out"
+    convert(corpus, chats)
+    servers = tmp_path / "servers"
+    servers.mkdir()
+    spark = ("--engine", "spark", "--master", cluster.url)
+    with running_hdfs(servers) as hdfs:
+        hdfs.put(corpus, "/2026/corpus")
+        hdfs.put(chats, "/2026/logs/chats.jsonl")
+        given = arguments(f"{hdfs.url}/2026/corpus", output, *spark)
+        subprocess.run([sys.executable, "-c", DRIVER, *given], check=True)
+        assert_same(output, expected)
+        bare = ("--metrics", "surface", "--no-report", *AS_ASKED, *spark)
+        logs = ["score", f"{hdfs.url}/2026/logs", "-o", str(tmp_path / "logs"), *bare]
+        subprocess.run([sys.executable, "-c", DRIVER, *logs], check=True)
+        missing = ["score", f"{hdfs.url}/2026/none", "-o", str(tmp_path / "none"), *bare]
+        said = failed([sys.executable, "-c", DRIVER, *missing])
+        assert f"{hdfs.url}/2026/none cannot be read: nothing is there." in said
+    said = failed([sys.executable, "-c", DRIVER, *missing])
+    assert f"{hdfs.url}/2026/none cannot be read: nobody answers there." in said
+    assert not (tmp_path / "none").exists()
+    ours, theirs = (
+        pl.read_parquet(out / "dialogs.parquet") for out in (tmp_path / "logs", expected)
+    )
+    assert ours.height == theirs.height
+
+
+def failed(command: list[str], variables: Mapping[str, str] | None = None) -> str:
+    """What a command says, on one line, that fails by an error of its user's."""
+    done = subprocess.run(command, env=variables, capture_output=True, text=True)
+    assert done.returncode == 2, done.stderr
+    return " ".join(done.stderr.split())
+
+
 @pytest.fixture
 def bucket(corpus: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """The corpus in a bucket of a server that speaks S3's protocol, which the environment names."""
@@ -308,11 +352,7 @@ def test_workers_take_the_cards_that_spark_gives_them(
     output = tmp_path / "far" / "out"
     given = arguments(corpus, output, "--engine", "spark", "--master", cluster.url)
     variables = {**os.environ, "SPARK_CONF_DIR": str(tmp_path), "SPARK_LOCAL_IP": "127.0.0.1"}
-    failed = subprocess.run(
-        [sys.executable, "-c", DRIVER, *given], env=variables, capture_output=True, text=True
-    )
-    assert failed.returncode == 2
-    said = " ".join(failed.stderr.split())
+    said = failed([sys.executable, "-c", DRIVER, *given], variables)
     assert "broke down on a worker" in said
     assert "--device cuda: PyTorch" in said
     assert list(output.parent.iterdir()) == []

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import time
 import uuid
@@ -13,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
+
+from tests.other_servers import free_port
 
 
 def programs() -> Path | None:
@@ -32,9 +33,7 @@ class Cluster:
         self._binaries = binaries
         self._data = folder / "data"
         self._log = folder / "log"
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = probe.getsockname()[1]
+        self.port = free_port()
         # PostgreSQL refuses to run as root.
         self._as = ["runuser", "-u", "postgres", "--"] if os.geteuid() == 0 else []
         if self._as:

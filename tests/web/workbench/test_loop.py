@@ -16,7 +16,8 @@ from urllib.parse import urlencode
 import pytest
 
 from dialens.studies.store import look_into
-from tests.web.conftest import Server, Window, free_port
+from tests.other_servers import free_port
+from tests.web.conftest import Server, Window
 from tests.web.test_browser import begin, fill, onward
 
 if TYPE_CHECKING:

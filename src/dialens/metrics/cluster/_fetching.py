@@ -27,6 +27,13 @@ _ARROW_NAMES = {
 }
 """Schemes that Arrow reads, and what it calls them."""
 
+_SAID_BY_HADOOP = {
+    "FileNotFoundException": "nothing is there.",
+    "UnknownHostException": "no machine has that name.",
+    "ConnectException": "nobody answers there. Are host and port those of a name node that runs?",
+}
+"""What its errors mean, of which it makes long sentences."""
+
 Copy = Callable[[Path], None]
 
 
@@ -173,6 +180,9 @@ def _explained(address: str) -> Iterator[None]:
     except Exception as error:
         if not is_spark_error(error):
             raise
+        for name, meaning in _SAID_BY_HADOOP.items():
+            if name in str(error):
+                raise DialensError(f"{address} cannot be read: {meaning}") from error
         raise DialensError(
             f"{address} cannot be read by Spark: {spark_reason(error)}. Settings and packages for "
             "such addresses belong into spark-defaults.conf in SPARK_CONF_DIR."
