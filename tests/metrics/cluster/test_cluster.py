@@ -23,6 +23,7 @@ from dialens.cli._app import app
 from dialens.corpus import convert
 from dialens.metrics import _scoring
 from dialens.metrics.cluster._fetching import of_arrow
+from tests.conftest import ROOT
 from tests.hdfs import running_hdfs
 from tests.metrics.cluster.talks import write_talks
 from tests.metrics.tiny_models import tiny_folder
@@ -358,12 +359,22 @@ def test_workers_take_the_cards_that_spark_gives_them(
     assert list(output.parent.iterdir()) == []
 
 
-@pytest.mark.gpu
+STAND_IN = """
+import pytest
+from tests import stand_in_card
+stand_in_card.install(pytest.MonkeyPatch())
+"""
+
+
 def test_workers_compute_on_their_cards_and_one_is_lost(
-    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    card: str, corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two workers share the one card that is needed here; nobody says `--device`."""
     need_spark()
+    if card == "stand-in":  # every Python that starts has it
+        (tmp_path / "site").mkdir()
+        (tmp_path / "site" / "sitecustomize.py").write_text(STAND_IN)
+        monkeypatch.setenv("PYTHONPATH", f"{tmp_path / 'site'}:{ROOT}")
     monkeypatch.setattr(_scoring, "_TURNS_FOR_A_CARD", ROWS)
     expected = scored(corpus, tmp_path / "alone", "--device", "cuda")
     (tmp_path / "spark-defaults.conf").write_text(
