@@ -35,9 +35,10 @@ from studies_bare import DATABASE
 
 from dialens.studies.store import Store
 from dialens.studies.templates import write_template
+from tests.other_servers import free_port
 from tests.studies.store.cluster import Cluster, programs
 from tests.web.browsers import Browser, Screen, Tally, Unexpected, check, whole_form
-from tests.web.servers import KEY, Command, free_port, wait_for
+from tests.web.servers import KEY, Command, wait_for
 
 CORES = 2
 DATABASES = ("sqlite", "postgresql")
