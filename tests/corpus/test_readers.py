@@ -25,7 +25,7 @@ from tests.corpus.trace_samples import TRACE_SAMPLES
 
 TEXT_SAMPLES = (*text_samples.TEXT_SAMPLES, *EXPORT_SAMPLES, *TRACE_SAMPLES)
 SAMPLES = (*text_samples.SAMPLES, *EXPORT_SAMPLES, *TRACE_SAMPLES)
-NO_TEXT_FILE = ("corpus", "convokit", "parquet", "files", "slack")
+NO_TEXT_FILE = ("corpus", "convokit", "parquet", "files", "parts", "slack")
 ONE_DOCUMENT = ("telegram", "discord", "messenger")
 """Formats in which a file is one JSON value, where a stray line leaves nothing to read."""
 PACKINGS: dict[str, Callable[[bytes], bytes]] = {

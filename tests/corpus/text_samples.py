@@ -6,6 +6,7 @@ import copy
 import io
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -364,6 +365,12 @@ TEXT_SAMPLES = (
         role=("messages", 0, "role"),
         folder="logs",
         beside={"README.md": "About these logs", ".hidden": "x"},
+    ),
+    replace(
+        _delimited("parts", ","),
+        file="part-00000-6f3c.csv",
+        folder="chats",
+        beside={"_SUCCESS": "", "part-00001-6f3c.csv": ""},
     ),
 )
 PARQUET = Sample(

@@ -15,6 +15,8 @@ from dialens.corpus._tables import ROLES
 LINE = "_line"
 FLAW = "_flaw"
 """Whether a row could not even be taken apart; its error is known by its line."""
+MARKS = pl.Schema({LINE: pl.Int64, FLAW: pl.Boolean})
+"""What a table of text has beside its own columns."""
 SEEN = "_seen_"
 """Prefix of the columns that keep what stood in the file, where that could not be understood."""
 

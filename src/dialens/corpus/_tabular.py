@@ -1,13 +1,13 @@
 """Tables in our columns, from whatever file: filled up, sorted, checked, cut at whole dialogues.
 
 A CSV is parsed once, into memory or, if it is large, into a scratch Parquet file; from there on
-it is a Parquet file like any other. Rows of a dialogue that stand apart are brought together by
-reading the table in as many shares as memory asks for.
+it is a Parquet file like any other. Rows of a dialogue that stand apart are brought together: in
+memory, or, if they are many, by dealing them out to files of whole dialogues first.
 """
 
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,6 +27,7 @@ from dialens.corpus._tables import TURNS, Tables, whole_dialogs
 
 _BATCH = 65_536
 _SHARE = 1_000_000
+_SHARE_OF = "share"
 _IN_MEMORY_BYTES = 64 * 1024 * 1024
 _TEXT = (pl.String, pl.Categorical, pl.Enum, pl.Null)
 _NAMES = ("system", "agent", "speaker", "role", "reply_to")
@@ -37,16 +38,45 @@ _JSON_OBJECT = msgspec.json.Decoder(dict[str, object])
 def gathered(
     frames: Iterable[pl.DataFrame], schema: pl.Schema, *, size: int
 ) -> Iterator[pl.LazyFrame]:
-    """All frames as one: in memory, or in a scratch file if `size` bytes are too many."""
+    """All frames as one: in memory, or in scratch files if `size` bytes are too many.
+
+    A frame may have more columns than those before it, which then have nothing there.
+    """
     if size <= _IN_MEMORY_BYTES:
-        yield pl.concat([schema.to_frame(), *frames]).lazy()
+        yield pl.concat([schema.to_frame(), *frames], how="diagonal").lazy()
         return
-    with tempfile.TemporaryDirectory(prefix="dialens-") as folder:
-        spool = Path(folder) / "rows.parquet"
-        with room_on_disk(spool.parent), TableSink(spool, schema) as sink:
-            for frame in frames:
-                sink.write(frame)
-        yield pl.scan_parquet(spool)
+    with scratch_folder() as folder:
+        yield pl.concat(
+            [schema.to_frame().lazy(), *map(pl.scan_parquet, _written(frames, folder))],
+            how="diagonal",
+        )
+
+
+def _written(frames: Iterable[pl.DataFrame], folder: Path) -> list[Path]:
+    """Files that hold some frames, one for all that have the same columns one after the other."""
+    paths: list[Path] = []
+    with ExitStack() as stack:
+        sink: TableSink | None = None
+        columns: list[str] = []
+        for frame in frames:
+            if sink is None or frame.columns != columns:
+                stack.close()  # the one before is complete
+                paths.append(folder / f"{len(paths)}.parquet")
+                sink, columns = TableSink(paths[-1], frame.schema), frame.columns
+                stack.enter_context(sink)
+            sink.write(frame)
+    return paths
+
+
+@contextmanager
+def scratch_folder() -> Iterator[Path]:
+    """A folder for as long as the block takes; a full disk is an error that says so."""
+    with tempfile.TemporaryDirectory(prefix="dialens-") as folder, room_on_disk(Path(folder)):
+        yield Path(folder)
+
+
+Place = Callable[[int], tuple[Path, int]]
+"""The file and the line in it of a row that carries some number as its line."""
 
 
 def read_rows(
@@ -57,16 +87,18 @@ def read_rows(
     unit: str = "line",
     flaws: Mapping[int, RecordError] | None = None,
     by_time: bool = True,
+    place: Place | None = None,
 ) -> Iterator[Tables]:
     """Turns from rows that carry their line; dialogues that break a rule go to `intake`.
 
     Args:
         rows: The table as it stands in the file, with a column `checks.LINE`.
-        source: The file.
+        source: The file, or the folder of a table in several.
         intake: Keeps account of what is left out.
         unit: What `checks.LINE` counts.
         flaws: What is wrong with the rows that `checks.FLAW` marks, by line.
         by_time: Whether turns without numbers follow their times rather than their lines.
+        place: Where a row stands, in a table of several files.
     """
     header = [name for name in rows.collect_schema().names() if name not in (LINE, FLAW)]
     columns = turn_columns(header, source, intake)
@@ -79,7 +111,7 @@ def read_rows(
     roles = _roles(rows, columns, source)
     if roles is not None and roles.aside:
         rows = _without(rows, roles.aside, source, intake)
-    gate = _Gate(source, intake, unit, flaws or {})
+    gate = _Gate(source, intake, unit, flaws or {}, place or (lambda line: (source.path, line)))
     renumber = columns.foreign or (roles is not None and bool(roles.aside))
     for batch in _whole(rows):
         turns = gate.let_through(_understood(batch, roles), ROWS)
@@ -162,6 +194,7 @@ class _Gate:
     intake: Intake
     unit: str
     flaws: Mapping[int, RecordError]
+    place: Place
 
     def let_through(self, turns: pl.DataFrame, checks: tuple[Check, ...]) -> pl.DataFrame:
         failed = problems(turns, checks)
@@ -178,7 +211,7 @@ class _Gate:
         taken = []
         for dialog, line in turns.filter(pl.col("turn") == 0).select("dialog", LINE).iter_rows():
             try:
-                self.intake.claim(dialog, self.source.path, line)
+                self.intake.claim(dialog, *self.place(line))
             except RecordError as error:
                 self._reject(line, error)
                 taken.append(dialog)
@@ -186,19 +219,20 @@ class _Gate:
 
     def _reject(self, line: int, error: RecordError) -> None:
         error.unit = self.unit
-        self.intake.reject(self.source.path, line, error)
+        self.intake.reject(*self.place(line), error)
 
 
 def _whole(rows: pl.LazyFrame) -> Iterator[pl.DataFrame]:
     """Batches that hold all rows of their dialogues, together and in the order of the lines."""
     dialog = pl.col("dialog").fill_null("")
+    # Hashes take less memory than ids. Where two ids share one, rows are sorted without need.
     runs, ids, count = (
         rows.select(
             (dialog != dialog.shift()).sum() + 1,
-            dialog.n_unique().alias("ids"),
+            dialog.hash(0).n_unique().alias("ids"),
             pl.len().alias("n"),
         )
-        .collect()
+        .collect(engine="streaming")
         .row(0)
     )
     if runs == ids:
@@ -206,11 +240,20 @@ def _whole(rows: pl.LazyFrame) -> Iterator[pl.DataFrame]:
         yield from whole_dialogs(ready, rows=_BATCH)
         return
     shares = -(-count // _SHARE)
-    for share in range(shares):
-        mine = pl.lit(value=True) if shares == 1 else dialog.hash(0) % shares == share
-        part = rows.filter(mine).collect()
-        first = pl.col(LINE).min().over(dialog)
-        yield part.sort(first, LINE)
+    with ExitStack() as stack:
+        parts = [rows]
+        if shares > 1:
+            parts = _dealt_out(rows, shares, stack.enter_context(scratch_folder()))
+        for part in parts:
+            yield part.collect().sort(pl.col(LINE).min().over(dialog), LINE)
+
+
+def _dealt_out(rows: pl.LazyFrame, shares: int, folder: Path) -> list[pl.LazyFrame]:
+    """The rows in about so many tables of whole dialogues, none too large for memory."""
+    share = (pl.col("dialog").fill_null("").hash(0) % shares).alias(_SHARE_OF)
+    rows.sink_parquet(pl.PartitionBy(folder, key=share, include_key=False), mkdir=True)
+    folders = sorted(path for path in folder.iterdir() if path.is_dir())
+    return [pl.scan_parquet(path, hive_partitioning=False) for path in folders]
 
 
 def _understood(batch: pl.DataFrame, roles: TableRoles | None) -> pl.DataFrame:

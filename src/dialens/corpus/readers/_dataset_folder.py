@@ -99,7 +99,7 @@ def _shards(folder: Path) -> dict[str, list[Path]]:
     files = sorted(
         path
         for path in folder.rglob("*")
-        if path.is_file() and not _is_beside(path.relative_to(folder).parts)
+        if path.is_file() and not is_beside(path.relative_to(folder).parts)
     )
     if not files or not all(path.name.endswith(_TABLES) for path in files):
         return {}
@@ -112,7 +112,8 @@ def _shards(folder: Path) -> dict[str, list[Path]]:
     return splits
 
 
-def _is_beside(parts: Sequence[str]) -> bool:
+def is_beside(parts: Sequence[str]) -> bool:
+    """Whether a file is no table, by its name and those of the folders above it."""
     return any(part.startswith((".", "_")) for part in parts[:-1]) or bool(
         _BESIDE.search(parts[-1])
     )

@@ -19,7 +19,7 @@ from pathlib import Path
 import polars as pl
 
 from dialens.base import DialensError
-from dialens.corpus._checks import FLAW, LINE
+from dialens.corpus._checks import FLAW, LINE, MARKS
 from dialens.corpus._columns import column_names, turn_columns
 from dialens.corpus._intake import Intake, RecordError, message
 from dialens.corpus._source import Source
@@ -66,6 +66,14 @@ class DelimitedReader:
             if path.exists():
                 yield from _read_beside(Source(path), kind, schema, delimiter, intake)
 
+    def frames(self, source: Source, flaws: dict[int, RecordError]) -> Iterator[pl.DataFrame]:
+        """The rows as text with `MARKS`; what is wrong with a row comes into `flaws`, by its line.
+
+        Raises:
+            DialensError: The header cannot be read, or names a column twice.
+        """
+        yield from _table(source, self._delimiter(source), flaws)[1]
+
     def _delimiter(self, source: Source) -> str:
         def matching(delimiter: str) -> tuple[int, int]:
             header = _header(source, delimiter)
@@ -104,7 +112,7 @@ def _header(source: Source, delimiter: str) -> list[str]:
 
 
 def _schema(header: list[str]) -> pl.Schema:
-    return pl.Schema({**dict.fromkeys(header, pl.String), LINE: pl.Int64, FLAW: pl.Boolean})
+    return pl.Schema([*((name, pl.String()) for name in header), *MARKS.items()])
 
 
 def _table(

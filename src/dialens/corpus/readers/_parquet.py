@@ -32,20 +32,32 @@ class ParquetReader:
 
     def read(self, source: Source, intake: Intake) -> Iterator[Tables]:
         """Whole dialogues in batches."""
-        kind = "Parquet" if source.head.startswith(_MAGIC) else "Arrow"
-        try:
-            if kind == "Parquet":
-                rows = pl.scan_parquet(source.path)
-            else:
-                rows = pl.concat(arrow_batches(source.path)).lazy()
-            schema = rows.collect_schema()
-        except DECODING as error:
-            raise damaged(source, kind, error) from error
-        names = {name: name.strip().lower() for name in schema}
-        numbered = rows.rename(names).with_row_index(LINE, offset=1)
-        yield from read_rows(
-            numbered.with_columns(pl.col(LINE).cast(pl.Int64)), source, intake, unit="row"
-        )
+        rows, _ = rows_in(source)
+        yield from read_rows(numbered(rows), source, intake, unit="row")
+
+
+def rows_in(source: Source) -> tuple[pl.LazyFrame, pl.Schema]:
+    """The rows of a file, and its columns.
+
+    Raises:
+        DamagedFile: It is not whole.
+    """
+    kind = "Parquet" if source.head.startswith(_MAGIC) else "Arrow"
+    try:
+        if kind == "Parquet":
+            rows = pl.scan_parquet(source.path, glob=False, hive_partitioning=False)
+        else:
+            rows = pl.concat(arrow_batches(source.path)).lazy()
+        return rows, rows.collect_schema()
+    except DECODING as error:
+        raise damaged(source, kind, error) from error
+
+
+def numbered(rows: pl.LazyFrame) -> pl.LazyFrame:
+    """Rows with their numbers from 1, and names of columns in small letters."""
+    names = {name: name.strip().lower() for name in rows.collect_schema()}
+    counted = rows.rename(names).with_row_index(LINE, offset=1)
+    return counted.with_columns(pl.col(LINE).cast(pl.Int64))
 
 
 PARQUET = ParquetReader()

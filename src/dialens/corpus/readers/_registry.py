@@ -36,6 +36,7 @@ from dialens.corpus.readers._sharegpt import SHAREGPT
 from dialens.corpus.readers._slack import SLACK
 from dialens.corpus.readers._spans import SPANS
 from dialens.corpus.readers._subtitles import SUBTITLES
+from dialens.corpus.readers._table_parts import TablePartsReader
 from dialens.corpus.readers._telegram import TELEGRAM
 from dialens.corpus.readers._transcript import TRANSCRIPT
 from dialens.corpus.readers._turn_records import TURN_RECORDS
@@ -59,6 +60,7 @@ def readers() -> tuple[Reader, ...]:
 
 
 _FILES = FilesReader(readers)
+_PARTS = TablePartsReader(readers)
 _OURS: tuple[Reader, ...] = (
     CORPUS,
     CONVOKIT,
@@ -95,6 +97,7 @@ _OURS: tuple[Reader, ...] = (
     SHAREGPT,
     TURN_RECORDS,
     SUBTITLES,
+    _PARTS,
     DATASET,
     PARQUET,
     TSV,

@@ -1,6 +1,7 @@
 """JSON with one turn a record: `{"session_id": …, "role": …, "content": …}`, a line each.
 
-The keys are columns of a table, with the names and the rules of a CSV (see `_delimited`).
+The keys are columns of a table, with the names and the rules of a CSV (see `_delimited`). A key
+need not be in every record: many programs leave out what is nothing.
 """
 
 from collections.abc import Iterator
@@ -10,8 +11,8 @@ from itertools import islice
 import msgspec
 import polars as pl
 
-from dialens.corpus._checks import FLAW, LINE
-from dialens.corpus._columns import column_names, turn_columns
+from dialens.corpus._checks import MARKS
+from dialens.corpus._columns import column_names
 from dialens.corpus._intake import Intake, RecordError
 from dialens.corpus._reading import UNREADABLE, as_record_error
 from dialens.corpus._source import Record, Source, json_records
@@ -44,35 +45,38 @@ class TurnRecordsReader:
 
     def read(self, source: Source, intake: Intake) -> Iterator[Tables]:
         """Whole dialogues in batches."""
-        header = list(source.first or ())
-        turn_columns(header, source, intake)
-        schema = pl.Schema({**dict.fromkeys(header, pl.String), LINE: pl.Int64, FLAW: pl.Boolean})
         flaws: dict[int, RecordError] = {}
-        frames = _frames(source, header, schema, flaws)
         size = source.path.stat().st_size
-        with gathered(frames, schema, size=size) as rows:
+        with gathered(self.frames(source, flaws), MARKS, size=size) as rows:
             yield from read_rows(rows, source, intake, flaws=flaws)
 
+    def frames(self, source: Source, flaws: dict[int, RecordError]) -> Iterator[pl.DataFrame]:
+        """The rows as text with `MARKS`; what is wrong with a row comes into `flaws`, by its line.
 
-def _frames(
-    source: Source, header: list[str], schema: pl.Schema, flaws: dict[int, RecordError]
-) -> Iterator[pl.DataFrame]:
-    records = json_records(source)
-    while some := list(islice(records, _ROWS)):
-        rows = [_cells(record, header, flaws) for record in some]
-        yield pl.DataFrame(rows, schema=schema, orient="row")
+        A frame has the columns of those before it, and its own.
+        """
+        names = dict.fromkeys(source.first or ())
+        records = json_records(source)
+        while some := list(islice(records, _ROWS)):
+            contents = [_content(record, flaws) for record in some]
+            names.update(dict.fromkeys(name for content in contents for name in content))
+            texts = {
+                name: pl.Series(name, [_as_text(one.get(name)) for one in contents], pl.String)
+                for name in names
+            }
+            lines = [record.line for record in some]
+            marks = pl.DataFrame([lines, [line in flaws for line in lines]], schema=MARKS)
+            yield pl.DataFrame(texts).drop(MARKS.names(), strict=False).hstack(marks)
 
 
-def _cells(record: Record, header: list[str], flaws: dict[int, RecordError]) -> list[object]:
+def _content(record: Record, flaws: dict[int, RecordError]) -> dict[str, object]:
     try:
         if record.problem:
             raise record.problem
-        content = _DECODER.decode(record.raw)
+        return _DECODER.decode(record.raw)
     except UNREADABLE as error:
         flaws[record.line] = as_record_error(error, record)
-        content = {}
-    cells: list[object] = [_as_text(content.get(name)) for name in header]
-    return [*cells, record.line, record.line in flaws]
+        return {}
 
 
 def _as_text(value: object) -> str | None:

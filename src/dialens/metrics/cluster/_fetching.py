@@ -51,7 +51,7 @@ class Fetched:
 
 
 def fetch(session: Any, address: str, folder: Path, advance: Advance) -> Fetched:
-    """Copy a file, or the files of a folder, from an address to a folder of this machine.
+    """Copy a file, or the files of a folder and those below, from an address to this machine.
 
     Args:
         session: Of Spark.
@@ -69,8 +69,10 @@ def fetch(session: Any, address: str, folder: Path, advance: Advance) -> Fetched
         raise DialensError(f"{address} holds no file. Name a corpus, or a folder of logs.")
     folder.mkdir(parents=True, exist_ok=True)
     for name, copy in files.items():
-        with _growing(folder / name, advance):
-            copy(folder / name)
+        target = folder / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with _growing(target, advance):
+            copy(target)
     name = address.rstrip("/").rpartition("/")[2]
     one_file = list(files) == [name]
     return Fetched(folder / name if one_file else folder, system is not None)
@@ -96,7 +98,7 @@ def _is_unknown(error: BaseException) -> bool:
 
 
 def _of_hadoop(session: Any, system: Any, address: str) -> dict[str, Copy]:
-    """The files at an address by name, each as what copies it."""
+    """The files at an address by their names from there on, each as what copies it."""
     hadoop = session._jvm.org.apache.hadoop.fs
 
     def copier(place: Any) -> Copy:
@@ -107,10 +109,18 @@ def _of_hadoop(session: Any, system: Any, address: str) -> dict[str, Copy]:
 
         return copy
 
+    def listed(place: Any, before: str = "") -> Iterator[tuple[str, Any]]:
+        for one in system.listStatus(place):
+            name = one.getPath().getName()
+            if name.startswith(_HIDDEN):
+                continue
+            if one.isFile():
+                yield before + name, one.getPath()
+            else:
+                yield from listed(one.getPath(), f"{before}{name}/")
+
     with _explained(address):
-        listed = system.listStatus(hadoop.Path(address))
-        found = {one.getPath().getName(): one.getPath() for one in listed if one.isFile()}
-    return {n: copier(place) for n, place in found.items() if not n.startswith(_HIDDEN)}
+        return {name: copier(place) for name, place in listed(hadoop.Path(address))}
 
 
 def of_arrow(address: str) -> dict[str, Copy]:
@@ -129,11 +139,14 @@ def of_arrow(address: str) -> dict[str, Copy]:
     with _explained(address):
         system, path = fs.FileSystem.from_uri(f"{_ARROW_NAMES[scheme]}://{rest}")
         info = system.get_file_info(path)
-        found = [info] if info.is_file else system.get_file_info(fs.FileSelector(path))
+        if info.is_file:
+            return {info.base_name: copier(system, info.path)}
+        found = system.get_file_info(fs.FileSelector(path, recursive=True))
+    files = {one.path[len(info.path) :].strip("/"): one.path for one in found if one.is_file}
     return {
-        one.base_name: copier(system, one.path)
-        for one in found
-        if one.is_file and not one.base_name.startswith(_HIDDEN)
+        name: copier(system, place)
+        for name, place in files.items()
+        if not any(part.startswith(_HIDDEN) for part in name.split("/"))
     }
 
 

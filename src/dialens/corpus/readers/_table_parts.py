@@ -1,0 +1,372 @@
+"""One table in many files, as Spark, Hive, DuckDB and data warehouses write it.
+
+    chats/_SUCCESS
+    chats/model=v1/part-00000-6f3c….c000.snappy.parquet
+    chats/model=v1/part-00001-6f3c….c000.snappy.parquet
+
+What such a program writes is one system, called by its folder, and the values in the names of
+folders are columns. In tables with a row a turn, the rows of a conversation may stand in any of the
+files, so that they are read as one table. Where each file holds whole conversations, files are read
+apart from each other.
+"""
+
+import re
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from itertools import accumulate
+from pathlib import Path
+from urllib.parse import unquote
+
+import numpy as np
+import polars as pl
+
+from dialens.base import DialensError
+from dialens.corpus._checks import LINE, MARKS
+from dialens.corpus._columns import column_names
+from dialens.corpus._damage import leaving_out
+from dialens.corpus._intake import Intake, RecordError
+from dialens.corpus._names import named
+from dialens.corpus._read_options import ReadOptions
+from dialens.corpus._reading import Reader, ReadFile, choose, tables_of
+from dialens.corpus._source import Source
+from dialens.corpus._tables import Tables
+from dialens.corpus._tabular import Place, gathered, read_rows
+from dialens.corpus.readers._dataset_folder import is_beside
+from dialens.corpus.readers._delimited import DelimitedReader
+from dialens.corpus.readers._parquet import ParquetReader, numbered, rows_in
+from dialens.corpus.readers._row_files import DECODING
+from dialens.corpus.readers._turn_records import TurnRecordsReader
+
+_PART = re.compile(
+    r"part[-_.]?([rm]-)?\d+\b.*"  # Spark, Hadoop, Flink, Dask, Arrow
+    r"|data_\d+(_\d+)*\b.*"  # DuckDB, Snowflake
+    r"|\d+_part_\d+\b.*"  # Redshift
+    r"|.+[-_]\d{12}\..*",  # BigQuery
+    re.IGNORECASE,
+)
+_KEY = re.compile(r"(?P<key>[A-Za-z_]\w*)=(?P<value>.*)")
+_NOTHING = "__HIVE_DEFAULT_PARTITION__"
+_ENDINGS = (".parquet", ".arrow", ".feather", ".csv", ".tsv", ".json", ".jsonl", ".ndjson")
+_PACKED = (".gz", ".bz2", ".xz", ".zst", ".snappy")
+_UNIQUE = re.compile(r"-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b.*")
+_FILE = "_file"
+
+_Text = DelimitedReader | TurnRecordsReader
+
+
+def files_of_table(folder: Path) -> list[Path]:
+    """The files of a table in a folder, or nothing if the folder is no such table.
+
+    Examples:
+        >>> import tempfile
+        >>> folder = Path(tempfile.mkdtemp())
+        >>> for name in ("_SUCCESS", "part-00000-6f3c.parquet", "part-00001-6f3c.parquet"):
+        ...     _ = (folder / name).write_text("…")
+        >>> [path.name for path in files_of_table(folder)]
+        ['part-00000-6f3c.parquet', 'part-00001-6f3c.parquet']
+        >>> _ = (folder / "monday.parquet").write_text("…")
+        >>> files_of_table(folder)
+        []
+    """
+    files = []
+    endings, keys = set(), set()
+    for path in sorted(folder.rglob("*")):
+        *above, name = path.relative_to(folder).parts
+        if is_beside((*above, name)) or not path.is_file() or not path.stat().st_size:
+            continue
+        endings.add(_ending(name))
+        keys.add(tuple(values := keys_in(above)))
+        if len(values) < len(above) or not (above or _PART.fullmatch(name)):
+            return []
+        files.append(path)
+    return files if len(endings) == len(keys) == 1 and endings != {""} else []
+
+
+def keys_in(folders: Sequence[str]) -> dict[str, str | None]:
+    """What the names of folders say of the rows in them.
+
+    Examples:
+        >>> keys_in(["day=2026-10-01", "model=gpt%2F4", "lang=__HIVE_DEFAULT_PARTITION__"])
+        {'day': '2026-10-01', 'model': 'gpt/4', 'lang': None}
+    """
+    found = filter(None, map(_KEY.fullmatch, folders))
+    values = {match["key"].lower(): unquote(match["value"]) for match in found}
+    return {key: None if value == _NOTHING else value for key, value in values.items()}
+
+
+def _ending(name: str) -> str:
+    """What a file is, however it is packed; nothing if it is no table."""
+    parts = [f".{part}" for part in name.lower().split(".")[1:]]
+    known = [part for part in parts if part not in _PACKED]
+    return known[-1] if known and known[-1] in _ENDINGS else ""
+
+
+@dataclass(frozen=True)
+class _Part(Source):
+    """A file of a table.
+
+    Attributes:
+        table: The folder.
+        reader: The name of the reader of all its files.
+    """
+
+    table: Source | None = None
+    reader: str = ""
+
+    @property
+    def keys(self) -> dict[str, str | None]:
+        """What the folders above it say of its rows."""
+        above = self.path.relative_to(self.table.path).parts[:-1] if self.table else ()
+        return keys_in(above)
+
+
+@dataclass(frozen=True)
+class _Table:
+    """A table in a folder.
+
+    Attributes:
+        folder: Holds it, and names its system.
+        parts: Its files.
+        reader: Of all of them.
+    """
+
+    folder: Source
+    parts: Sequence[_Part]
+    reader: Reader
+
+    @cached_property
+    def has_turns(self) -> bool:
+        """Whether a row is a turn, rather than a conversation."""
+        return isinstance(self.reader, ParquetReader | _Text)
+
+    @cached_property
+    def is_joined(self) -> bool:
+        """Whether conversations may have rows in several files; of texts that is not known."""
+        if not self.has_turns:
+            return False
+        if not isinstance(self.reader, ParquetReader):
+            return True
+        stats = [(part.path, part.path.stat()) for part in self.parts]
+        files = tuple((path, stat.st_size, stat.st_mtime_ns) for path, stat in stats)
+        return _crosses(files, tuple(self.folder.options.columns.items()))
+
+    def rows_of(self, parts: Sequence[_Part], intake: Intake) -> Iterator[Tables]:
+        """The dialogues of some files, read as one table."""
+        if isinstance(self.reader, _Text):
+            yield from _from_text(self.reader, self.folder, parts, intake)
+        else:
+            yield from _from_columns(self.folder, parts, intake)
+
+
+@dataclass(frozen=True)
+class TablePartsReader:
+    """Reads a folder whose files are one table."""
+
+    readers: Callable[[], Sequence[Reader]]
+    name: str = "parts"
+    summary: str = (
+        "A folder that is one table in parts, as Spark, Hive, DuckDB and warehouses write: "
+        "part-00000-….parquet, model=v1/data_0.csv"
+    )
+    example: str = "chats/\n  _SUCCESS\n  part-00000-6f3c.parquet\n  part-00001-6f3c.parquet\n"
+
+    def recognises(self, source: Source) -> bool:
+        """Whether it is a folder with the files of a table in it."""
+        return self._table(source) is not None
+
+    def read(self, source: Source, intake: Intake) -> Iterator[Tables]:
+        """Whole dialogues in batches."""
+        return self.read_joined(source, intake, lambda file, intake: None)
+
+    def files(self, source: Source) -> list[Source]:
+        """The files; none where a conversation may have rows in several."""
+        table = self._table(source)
+        return [] if table is None or table.is_joined else [*table.parts]
+
+    def beside(self, file: Source) -> list[Path]:
+        """None: a file of a table is whole."""
+        return []
+
+    def read_file(self, file: Source, intake: Intake) -> Iterator[Tables]:
+        """What a file holds."""
+        if not isinstance(file, _Part) or file.table is None:
+            raise TypeError(f"{file} is no part of a table.")
+        reader = choose(file, file.reader, self.readers())
+        table = _Table(file.table, [file], reader)
+        if table.has_turns:
+            yield from table.rows_of([file], intake)
+        else:
+            yield from tables_of(reader, file, intake)
+
+    def read_joined(self, source: Source, intake: Intake, read: ReadFile) -> Iterator[Tables]:
+        """Whole dialogues in batches; from one file after the other where that can be."""
+        table = self._table(source)
+        if table is None:
+            raise DialensError(
+                f"{source.path} is no folder of one table in parts (part-00000….parquet, "
+                "key=value/…). Leave --format out, so that its files are looked at."
+            )
+        if table.is_joined:
+            yield from table.rows_of(table.parts, intake)
+            return
+        for part in table.parts:
+            kept = read(part, intake)
+            with leaving_out(part.path, intake) as given:
+                tables = self.read_file(part, intake) if kept is None else kept
+                for some in named(tables, part, intake):
+                    given.anything = given.anything or some.turns.height > 0
+                    yield some
+
+    def _table(self, source: Source) -> _Table | None:
+        files = files_of_table(source.path) if source.is_folder else []
+        for path in files:  # the first that is whole shows what all are
+            try:
+                reader = choose(Source(path, options=source.options), None, self._of_tables())
+            except DialensError:
+                continue
+            parts = [_part(source, one, reader) for one in files]
+            return _Table(source, parts, reader)
+        return None
+
+    def _of_tables(self) -> list[Reader]:
+        """The readers of records and rows."""
+        return [one for one in self.readers() if one.name not in (self.name, "transcript")]
+
+
+def _part(table: Source, path: Path, reader: Reader) -> _Part:
+    name = path.relative_to(table.path).as_posix()
+    label = _UNIQUE.sub("", name)
+    keys = keys_in(path.relative_to(table.path).parts[:-1])
+    ours = {name: keys[key] for key, name in column_names([*keys], table.options).ours.items()}
+    system = ours.get("system") or table.fallback_system
+    return _Part(
+        path,
+        label.split(".")[0] if "=" not in label else label,
+        system,
+        table.agent or ours.get("agent") or table.options.system or system,
+        table.options,
+        table=table,
+        reader=reader.name,
+    )
+
+
+@lru_cache(maxsize=8)
+def _crosses(
+    files: tuple[tuple[Path, int, int], ...], columns: tuple[tuple[str, str], ...]
+) -> bool:
+    """Whether an id stands in several files of columns, as far as hashes tell: rather yes than no.
+
+    Args:
+        files: Paths, with sizes and times, so that a file that has changed is looked at again.
+        columns: What the user says of them.
+    """
+    options = ReadOptions(columns=dict(columns))
+    hashes = [np.empty(0, np.uint64)]
+    for path, *_ in files:
+        try:
+            rows, schema = rows_in(Source(path))
+            names = column_names([*schema], options).ours
+            dialog = next((name for name, ours in names.items() if ours == "dialog"), None)
+            if dialog is None:
+                return True
+            ids = rows.select(pl.col(dialog).cast(pl.String).hash(0).unique())
+            hashes.append(ids.collect(engine="streaming").to_series().to_numpy())
+        except (DialensError, *DECODING):
+            continue  # that is told when its turn comes
+    together = np.concatenate(hashes)
+    return len(np.unique(together)) < len(together)
+
+
+def _from_columns(table: Source, parts: Sequence[_Part], intake: Intake) -> Iterator[Tables]:
+    """The dialogues of Parquet or Arrow files, as one table."""
+    opened = [(part, *rows_in(part)) for part in parts]
+    heights = [int(rows.select(pl.len()).collect().item()) for _, rows, _ in opened]
+    place = _place_of([part.path for part in parts], heights)
+    yield from read_rows(numbered(_scanned(opened)), table, intake, unit="row", place=place)
+
+
+def _scanned(opened: Sequence[tuple[_Part, pl.LazyFrame, pl.Schema]]) -> pl.LazyFrame:
+    """The rows of files one after the other, with what their folders say."""
+    columns: dict[str, pl.DataType] = {}
+    alike = all(part.head.startswith(b"PAR1") for part, _, _ in opened)
+    for _, _, schema in opened:
+        alike = alike and all(columns.setdefault(n, kind) == kind for n, kind in schema.items())
+    if not alike:  # a union of many scans takes more memory than one scan of many files
+        return pl.concat(
+            [rows.with_columns(_literals(part, schema)) for part, rows, schema in opened],
+            how="diagonal_relaxed",
+        )
+    rows = pl.scan_parquet(
+        [part.path for part, _, _ in opened],
+        schema=columns,
+        missing_columns="insert",
+        include_file_paths=_FILE,
+        glob=False,
+        hive_partitioning=False,
+    )
+    keys = [key for key in opened[0][0].keys if key not in columns]
+    by_file = [
+        pl.col(_FILE)
+        .replace_strict(
+            {str(part.path): part.keys[key] for part, _, _ in opened}, return_dtype=pl.String
+        )
+        .alias(key)
+        for key in keys
+    ]
+    return rows.with_columns(by_file).drop(_FILE)
+
+
+def _literals(part: _Part, columns: Mapping[str, object] | Sequence[str]) -> list[pl.Expr]:
+    """What the folders above a file say, but for what its own columns do."""
+    return [
+        pl.lit(value, pl.String).alias(key)
+        for key, value in part.keys.items()
+        if key not in columns
+    ]
+
+
+def _from_text(
+    reader: _Text, table: Source, parts: Sequence[_Part], intake: Intake
+) -> Iterator[Tables]:
+    """The dialogues of CSV or JSON files, as one table."""
+    flaws: dict[int, RecordError] = {}
+    paths: list[Path] = []
+    lines: list[int] = []
+
+    def frames() -> Iterator[pl.DataFrame]:
+        before = 0
+        for part in parts:
+            last = 0
+            own: dict[int, RecordError] = {}
+            for frame in reader.frames(part, own):
+                last = int(frame[LINE][-1])
+                line = pl.col(LINE) + before
+                yield frame.with_columns(line, *_literals(part, frame.columns))
+            flaws.update({line + before: error for line, error in own.items()})
+            paths.append(part.path)
+            lines.append(last)
+            before += last
+
+    size = sum(part.path.stat().st_size for part in parts)
+    with gathered(frames(), MARKS, size=size) as rows:
+        place = _place_of(paths, lines)
+        yield from read_rows(rows, table, intake, flaws=flaws, place=place)
+
+
+def _place_of(files: Sequence[Path], lines: Sequence[int]) -> Place:
+    """Where a row stands whose line is counted through all files.
+
+    Examples:
+        >>> place = _place_of([Path("a"), Path("b"), Path("c")], [2, 0, 5])
+        >>> [place(line) for line in (1, 2, 3)]
+        [(PosixPath('a'), 1), (PosixPath('a'), 2), (PosixPath('c'), 1)]
+    """
+    ends = list(accumulate(lines))
+
+    def place(line: int) -> tuple[Path, int]:
+        file = bisect_left(ends, line)
+        return files[file], line - (ends[file - 1] if file else 0)
+
+    return place

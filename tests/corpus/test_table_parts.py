@@ -1,0 +1,287 @@
+"""Tables in many files, written by DuckDB, Arrow, Polars and Spark, as one table again."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+
+import duckdb
+import polars as pl
+import pyarrow.dataset
+import pytest
+from polars.testing import assert_frame_equal
+
+from dialens.base import DialensError
+from dialens.corpus import Corpus, Intake, OnError, Source, convert, read
+from dialens.corpus import _tabular as tabular
+from dialens.corpus._reading import FolderReader, choose
+from dialens.corpus.readers import _turn_records as turn_records
+from dialens.corpus.readers import readers
+from tests.corpus.test_reading_apart import same_for_all
+from tests.spark_cluster import need_spark
+
+DIALOGS, TURNS = 40, 6
+WRITTEN = pl.DataFrame(
+    [
+        (f"c{dialog:02}", turn, ("user", "assistant")[turn % 2], f"{dialog} says {turn}", model)
+        for dialog in range(DIALOGS)
+        for turn in range(TURNS)
+        for model in (("one", "two")[dialog % 2],)
+    ],
+    schema=["conversation_id", "turn", "role", "content", "model"],
+    orient="row",
+)
+"""As a program logs them: a row a message."""
+SHUFFLED = WRITTEN.sample(fraction=1, shuffle=True, seed=1)
+
+
+def said(corpus: Corpus) -> list[tuple[object, ...]]:
+    columns = ("system", "agent", "dialog", "turn", "role", "text")
+    return sorted(corpus.turns.select(columns).collect().rows())
+
+
+def expected(system: str) -> list[tuple[object, ...]]:
+    roles = {"user": "partner", "assistant": "agent"}
+    rows = WRITTEN.select("model", "conversation_id", "turn", "role", "content").rows()
+    return sorted(
+        (system, model, d, turn, roles[role], text) for model, d, turn, role, text in rows
+    )
+
+
+def by_duckdb(rows: pl.DataFrame, folder: Path) -> None:
+    """A folder a model, which no column names any more."""
+    frame = rows.to_arrow()  # DuckDB finds it by this name
+    assert frame.num_rows == rows.height
+    duckdb.sql(f"COPY frame TO '{folder}' (FORMAT parquet, PARTITION_BY (model))")
+
+
+def by_arrow(rows: pl.DataFrame, folder: Path) -> None:
+    pyarrow.dataset.write_dataset(
+        rows.to_arrow(),
+        folder,
+        format="parquet",
+        max_rows_per_file=50,
+        max_rows_per_group=50,
+    )
+
+
+def by_arrow_as_feather(rows: pl.DataFrame, folder: Path) -> None:
+    pyarrow.dataset.write_dataset(
+        rows.to_arrow(), folder, format="feather", max_rows_per_file=70, max_rows_per_group=70
+    )
+
+
+def by_polars(rows: pl.DataFrame, folder: Path) -> None:
+    rows.lazy().sink_parquet(pl.PartitionBy(folder, key="model", max_rows_per_file=30), mkdir=True)
+
+
+def as_csv(rows: pl.DataFrame, folder: Path) -> None:
+    """As a warehouse unloads a table."""
+    folder.mkdir()
+    for number, some in enumerate(rows.iter_slices(70)):
+        some.write_csv(folder / f"chats-{number:012}.csv")
+
+
+def as_json(rows: pl.DataFrame, folder: Path) -> None:
+    """As Spark writes JSON: what is nothing has no key."""
+    folder.mkdir()
+    (folder / "_SUCCESS").touch()
+    (folder / "part-00000-0f3c-c000.json").touch()  # a task without rows
+    for number, some in enumerate(rows.iter_slices(70), start=1):
+        records = [
+            {key: value for key, value in row.items() if row["role"] != "user" or key != "model"}
+            for row in some.iter_rows(named=True)
+        ]
+        lines = "".join(json.dumps(record) + "\n" for record in records)
+        (folder / f"part-{number:05}-0f3c-c000.json").write_text(lines)
+
+
+WRITERS = [by_duckdb, by_arrow, by_arrow_as_feather, by_polars, as_csv, as_json]
+
+
+@pytest.mark.parametrize("rows", [WRITTEN, SHUFFLED], ids=["in order", "shuffled"])
+@pytest.mark.parametrize("write", WRITERS, ids=lambda write: write.__name__)
+def test_a_table_is_one_system_whoever_wrote_it(
+    write: Callable[[pl.DataFrame, Path], None], rows: pl.DataFrame, tmp_path: Path
+) -> None:
+    folder = tmp_path / "chats"
+    write(rows, folder)
+    assert len([path for path in folder.rglob("*.*") if path.stat().st_size]) > 1
+    assert choose(Source(folder), None, readers()).name == "parts"
+    assert said(read(folder)) == expected("chats")
+    same_for_all(folder, tmp_path)
+
+
+SPARK = """
+import sys
+from pyspark.sql import SparkSession, functions
+session = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
+session.sparkContext.setLogLevel("OFF")
+rows = session.read.json(sys.argv[1])
+talk = functions.struct("turn", "role", "content")
+wholes = rows.groupBy("conversation_id", "model").agg(
+    functions.array_sort(functions.collect_list(talk)).alias("messages")
+)
+to = sys.argv[2]
+rows.repartition(5).write.parquet(f"{to}/anyhow")
+rows.repartition(5, "conversation_id").write.partitionBy("model").parquet(f"{to}/by-model")
+rows.repartition(5).write.json(f"{to}/lines", compression="gzip")
+rows.repartition(5).write.csv(f"{to}/sheets", header=True)
+wholes.repartition(3).write.parquet(f"{to}/conversations")
+wholes.repartition(3).write.json(f"{to}/records")
+"""
+
+
+@pytest.mark.slow
+def test_what_spark_writes(tmp_path: Path) -> None:
+    need_spark()
+    SHUFFLED.write_ndjson(tmp_path / "rows.json")
+    command = [sys.executable, "-c", SPARK, str(tmp_path / "rows.json"), str(tmp_path / "out")]
+    subprocess.run(command, check=True)
+    folders = sorted((tmp_path / "out").iterdir())
+    assert len(folders) == 6
+    for folder in folders:
+        assert choose(Source(folder), None, readers()).name == "parts", folder.name
+        assert said(read(folder)) == expected(folder.name)
+    several = read(tmp_path / "out")  # a folder of such folders: a system each
+    counts = several.turns.group_by("system").len().collect()
+    assert dict(counts.rows()) == {folder.name: WRITTEN.height for folder in folders}
+
+
+def test_a_conversation_may_be_in_several_files(tmp_path: Path) -> None:
+    """Side by side only where none is; the first file tells nothing of that."""
+    apart, across = tmp_path / "apart", tmp_path / "across"
+    for folder, cut in ((apart, 10 * TURNS), (across, 10 * TURNS + 1)):
+        folder.mkdir()
+        WRITTEN[:cut].write_parquet(folder / "part-0.parquet")
+        WRITTEN[cut:].write_parquet(folder / "part-1.parquet")
+    reader = choose(Source(apart), "parts", readers())
+    assert isinstance(reader, FolderReader)
+    assert len(reader.files(Source(apart))) == 2
+    assert reader.files(Source(across)) == []
+    assert said(read(across)) == expected("across")
+    assert said(read(apart)) == expected("apart")
+
+
+def test_what_is_wrong_is_told_with_file_and_row(tmp_path: Path) -> None:
+    wrong = SHUFFLED.with_columns(
+        pl.when(pl.col("content") == SHUFFLED["content"][100])
+        .then(None)
+        .otherwise("content")
+        .alias("content")
+    )
+    by_arrow(wrong, tmp_path / "columns")
+    as_csv(SHUFFLED, tmp_path / "sheets")
+    sheet = tmp_path / "sheets" / f"chats-{1:012}.csv"
+    lines = sheet.read_text().splitlines(keepends=True)
+    sheet.write_text("".join([*lines[:31], "c07,1,user\n", *lines[32:]]))
+    for folder, place in (
+        ("columns", r"part-2\.parquet, row 1: field `text`"),
+        ("sheets", r"chats-000000000001\.csv, line 32: "),
+    ):
+        with pytest.raises(DialensError, match=place):
+            read(tmp_path / folder)
+        intake = Intake(OnError.SKIP)
+        kept = read(tmp_path / folder, intake=intake)
+        assert kept.turns.select(pl.col("dialog").n_unique()).collect().item() == DIALOGS - 1
+        [reject] = intake.rejects
+        assert (reject.file.rpartition("/")[2], reject.line) in [
+            ("part-2.parquet", 1),
+            (sheet.name, 32),
+        ]
+
+
+def test_a_file_that_is_not_whole(tmp_path: Path) -> None:
+    """It may be left out where conversations do not cross files, as far as the others show."""
+    apart, across = tmp_path / "apart", tmp_path / "across"
+    apart.mkdir()
+    size = TURNS * 10
+    for number, some in enumerate(WRITTEN.iter_slices(size)):
+        some.write_parquet(apart / f"part-{number}.parquet")
+    by_arrow(SHUFFLED, across)
+    for folder in (apart, across):
+        file = folder / "part-1.parquet"
+        file.write_bytes(file.read_bytes()[:-20])
+        with pytest.raises(DialensError, match=r"part-1\.parquet is not a whole Parquet file"):
+            read(folder)
+    intake = Intake(OnError.SKIP)
+    kept = read(apart, intake=intake)
+    assert kept.turns.select(pl.len()).collect().item() == WRITTEN.height - size
+    [damage] = intake.damaged
+    assert damage.startswith("Not read: ")
+    with pytest.raises(DialensError, match=r"part-1\.parquet is not a whole Parquet file"):
+        read(across, on_error="skip")
+
+
+def test_columns_that_only_some_files_have(tmp_path: Path) -> None:
+    folder = tmp_path / "chats"
+    folder.mkdir()
+    old = WRITTEN.filter(pl.col("conversation_id") < "c20").drop("model")
+    new = WRITTEN.filter(pl.col("conversation_id") >= "c20")
+    old.write_parquet(folder / "part-00000.parquet")
+    new.with_columns(pl.col("turn").cast(pl.Int32)).write_parquet(folder / "part-00001.parquet")
+    agents = read(folder).turns.group_by("agent").len().collect()
+    assert dict(agents.rows()) == {"chats": 120, "one": 60, "two": 60}
+
+
+def test_many_rows_are_dealt_out_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    by_arrow(SHUFFLED, tmp_path / "chats")
+    whole = read(tmp_path / "chats").turns.collect()
+    monkeypatch.setattr(tabular, "_SHARE", 25)
+    dealt = read(tmp_path / "chats").turns.collect()
+    assert_frame_equal(dealt.sort("dialog", "turn"), whole.sort("dialog", "turn"))
+    ids = dealt["dialog"].to_list()
+    assert sum(one != other for one, other in pairwise(ids)) == DIALOGS - 1
+
+
+def test_other_folders_are_no_tables(tmp_path: Path) -> None:
+    """Files of people's own names, texts, and a folder in a table's that says nothing."""
+    for name in ("monday.csv", "tuesday.csv"):
+        (tmp_path / "days").mkdir(exist_ok=True)
+        WRITTEN.write_csv(tmp_path / "days" / name)
+    (tmp_path / "texts").mkdir()
+    (tmp_path / "texts" / "part-1.txt").write_text("A: hi\nB: hello\nA: so\n")
+    by_polars(WRITTEN, tmp_path / "mixed")
+    (tmp_path / "mixed" / "old").mkdir()
+    WRITTEN.write_parquet(tmp_path / "mixed" / "old" / "part-0.parquet")
+    for folder in ("days", "texts", "mixed"):
+        assert choose(Source(tmp_path / folder), None, readers()).name == "files"
+    with pytest.raises(DialensError, match="is no folder of one table in parts"):
+        read(tmp_path / "days", format="parts")
+
+
+def test_names_of_ones_own(tmp_path: Path) -> None:
+    by_duckdb(WRITTEN, tmp_path / "chats")
+    corpus = read(tmp_path / "chats", system="mine", agent="bot")
+    names = corpus.turns.select("system", "agent").unique().collect().rows()
+    assert names == [("mine", "bot")]
+
+
+def test_keys_that_only_later_records_have(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In memory and in scratch files, a chunk of records at a time."""
+    records = [
+        {"session_id": "s1", "role": "user", "content": "hi"},
+        {"session_id": "s1", "role": "assistant", "content": "hello", "model": "v1"},
+        {"session_id": "s2", "role": "user", "content": "hi", "mood": "fine"},
+        {"session_id": "s2", "role": "assistant", "content": "so?", "model": "v2"},
+    ]
+    log = tmp_path / "log.jsonl"
+    log.write_text("".join(json.dumps(record) + "\n" for record in records))
+    whole = read(log).turns.collect()
+    assert whole["agent"].to_list() == ["v1", "v1", "v2", "v2"]
+    assert whole["meta"].to_list()[2] == '{"mood":"fine"}'
+    monkeypatch.setattr(turn_records, "_ROWS", 1)
+    assert_frame_equal(read(log).turns.collect(), whole)
+    monkeypatch.setattr(tabular, "_IN_MEMORY_BYTES", 0)
+    assert_frame_equal(read(log).turns.collect(), whole)
+
+
+def test_conversion_says_what_was_read(tmp_path: Path) -> None:
+    by_duckdb(SHUFFLED, tmp_path / "chats")
+    summary = convert(tmp_path / "chats", tmp_path / "corpus")
+    assert (summary.dialogs, summary.turns) == (DIALOGS, WRITTEN.height)
+    manifest = json.loads((tmp_path / "corpus" / "manifest.json").read_text())
+    assert manifest["source"]["format"] == "parts"
+    assert all("model=" in name for name in manifest["source"]["files"])
