@@ -280,7 +280,7 @@ def test_a_corpus_in_hdfs(
     spark = ("--engine", "spark", "--master", cluster.url)
     with running_hdfs(servers) as hdfs:
         hdfs.put(corpus, "/2026/corpus")
-        hdfs.put(chats, "/2026/logs/chats.jsonl")
+        hdfs.put(chats, "/2026/logs/october/chats.jsonl")
         given = arguments(f"{hdfs.url}/2026/corpus", output, *spark)
         subprocess.run([sys.executable, "-c", DRIVER, *given], check=True)
         assert_same(output, expected)
@@ -297,6 +297,35 @@ def test_a_corpus_in_hdfs(
         pl.read_parquet(out / "dialogs.parquet") for out in (tmp_path / "logs", expected)
     )
     assert ours.height == theirs.height
+
+
+def test_a_table_in_parts_in_a_bucket(bucket: str, corpus: Path, tmp_path: Path) -> None:
+    """With folders that say whose the rows are, and conversations that cross files."""
+    need_spark()
+    import boto3
+
+    table = tmp_path / "talks"
+    rows = pl.scan_parquet(corpus / "turns.parquet").select("dialog", "turn", "role", "text")
+    agents = (pl.lit("bot-") + (pl.col("dialog").hash(0) % 2).cast(pl.String)).alias("model")
+    parts = pl.PartitionBy(table, key="model", max_rows_per_file=500)
+    shuffled = rows.with_columns(agents).collect().sample(fraction=1, shuffle=True, seed=1)
+    shuffled.lazy().sink_parquet(parts, mkdir=True)
+    (table / "_SUCCESS").touch()
+    client = boto3.client("s3")
+    files = [path.relative_to(table).as_posix() for path in table.rglob("*") if path.is_file()]
+    for name in files:
+        client.upload_file(str(table / name), "logs", f"2026/talks/{name}")
+    assert {*of_arrow("s3://logs/2026/talks")} == {*files} - {"_SUCCESS"}
+    asked = ("--metrics", "surface,variation", "--no-report", "--csv", *AS_ASKED)
+    spark = ("--engine", "spark", "--master", "local[2]")
+    for name, source, more in (("here", table, ()), ("there", "s3a://logs/2026/talks", spark)):
+        given = ["score", str(source), *asked, "-o", str(tmp_path / name), *more]
+        subprocess.run([sys.executable, "-c", DRIVER, *given], check=True)
+    tables = [pl.read_parquet(tmp_path / name / "dialogs.parquet") for name in ("here", "there")]
+    assert tables[0].equals(tables[1])
+    assert tables[0]["dialog"].n_unique() == tables[0].height == rows.collect()["dialog"].n_unique()
+    names = tables[1].select("system", "agent").unique().sort("agent").rows()
+    assert names == [("talks", "bot-0"), ("talks", "bot-1")]
 
 
 def failed(command: list[str], variables: Mapping[str, str] | None = None) -> str:
