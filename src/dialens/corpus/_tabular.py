@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
+import numpy as np
 import polars as pl
 from polars.datatypes import DataTypeClass
 
@@ -19,6 +20,7 @@ from dialens.base import DialensError, TableSink, listed, room_on_disk
 from dialens.corpus._checks import DIALOGS, FLAW, LINE, ROWS, SEEN, Check, problems
 from dialens.corpus._columns import ColumnNames, turn_columns
 from dialens.corpus._intake import Intake, RecordError, message
+from dialens.corpus._repeated_hashes import RepeatedHashes
 from dialens.corpus._roles import UNKNOWN, agent_among
 from dialens.corpus._source import UNDECODABLE, Source
 from dialens.corpus._table_roles import TableRoles, roles_by_word
@@ -28,6 +30,7 @@ from dialens.corpus._tables import TURNS, Tables, whole_dialogs
 _BATCH = 65_536
 _SHARE = 1_000_000
 _SHARE_OF = "share"
+_ROWS_DEALT = 2_000_000
 _IN_MEMORY_BYTES = 64 * 1024 * 1024
 _TEXT = (pl.String, pl.Categorical, pl.Enum, pl.Null)
 _NAMES = ("system", "agent", "speaker", "role", "reply_to")
@@ -225,20 +228,11 @@ class _Gate:
 def _whole(rows: pl.LazyFrame) -> Iterator[pl.DataFrame]:
     """Batches that hold all rows of their dialogues, together and in the order of the lines."""
     dialog = pl.col("dialog").fill_null("")
-    # Hashes take less memory than ids. Where two ids share one, rows are sorted without need.
-    runs, ids, count = (
-        rows.select(
-            (dialog != dialog.shift()).sum() + 1,
-            dialog.hash(0).n_unique().alias("ids"),
-            pl.len().alias("n"),
-        )
-        .collect(engine="streaming")
-        .row(0)
-    )
-    if runs == ids:
+    if _stand_together(rows.select(dialog.hash(0))):
         ready = rows.collect_batches(chunk_size=_BATCH, maintain_order=True)
         yield from whole_dialogs(ready, rows=_BATCH)
         return
+    count = int(rows.select(pl.len()).collect().item())
     shares = -(-count // _SHARE)
     with ExitStack() as stack:
         parts = [rows]
@@ -248,10 +242,32 @@ def _whole(rows: pl.LazyFrame) -> Iterator[pl.DataFrame]:
             yield part.collect().sort(pl.col(LINE).min().over(dialog), LINE)
 
 
+def _stand_together(ids: pl.LazyFrame) -> bool:
+    """Whether the rows of each dialogue stand together, by hashes of its id.
+
+    Where two ids share a hash, rows may be sorted without need.
+    """
+    hashes = RepeatedHashes()
+    last = np.empty(0, np.uint64)
+    for chunk in ids.collect_batches(chunk_size=_SHARE, maintain_order=True):
+        if not chunk.height:
+            continue
+        found = np.concatenate([last, chunk.to_series().to_numpy()])
+        begins = np.append(len(last) == 0, found[1:] != found[:-1])
+        if hashes.add(found[begins]):
+            return False
+        last = found[-1:]
+    return not hashes.found()
+
+
 def _dealt_out(rows: pl.LazyFrame, shares: int, folder: Path) -> list[pl.LazyFrame]:
     """The rows in about so many tables of whole dialogues, none too large for memory."""
     share = (pl.col("dialog").fill_null("").hash(0) % shares).alias(_SHARE_OF)
-    rows.sink_parquet(pl.PartitionBy(folder, key=share, include_key=False), mkdir=True)
+    rows.sink_parquet(
+        pl.PartitionBy(folder, key=share, include_key=False),
+        row_group_size=max(1, _ROWS_DEALT // shares),  # so many of each are held in memory
+        mkdir=True,
+    )
     folders = sorted(path for path in folder.iterdir() if path.is_dir())
     return [pl.scan_parquet(path, hive_partitioning=False) for path in folders]
 

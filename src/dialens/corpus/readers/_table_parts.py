@@ -19,7 +19,6 @@ from itertools import accumulate
 from pathlib import Path
 from urllib.parse import unquote
 
-import numpy as np
 import polars as pl
 
 from dialens.base import DialensError
@@ -30,6 +29,7 @@ from dialens.corpus._intake import Intake, RecordError
 from dialens.corpus._names import named
 from dialens.corpus._read_options import ReadOptions
 from dialens.corpus._reading import Reader, ReadFile, choose, tables_of
+from dialens.corpus._repeated_hashes import RepeatedHashes
 from dialens.corpus._source import Source
 from dialens.corpus._tables import Tables
 from dialens.corpus._tabular import Place, gathered, read_rows
@@ -263,7 +263,7 @@ def _crosses(
         columns: What the user says of them.
     """
     options = ReadOptions(columns=dict(columns))
-    hashes = [np.empty(0, np.uint64)]
+    hashes = RepeatedHashes()
     for path, *_ in files:
         try:
             rows, schema = rows_in(Source(path))
@@ -272,11 +272,11 @@ def _crosses(
             if dialog is None:
                 return True
             ids = rows.select(pl.col(dialog).cast(pl.String).hash(0).unique())
-            hashes.append(ids.collect(engine="streaming").to_series().to_numpy())
+            if hashes.add(ids.collect(engine="streaming").to_series().to_numpy()):
+                return True
         except (DialensError, *DECODING):
             continue  # that is told when its turn comes
-    together = np.concatenate(hashes)
-    return len(np.unique(together)) < len(together)
+    return hashes.found()
 
 
 def _from_columns(table: Source, parts: Sequence[_Part], intake: Intake) -> Iterator[Tables]:
