@@ -236,11 +236,59 @@ def test_many_rows_are_dealt_out_first(tmp_path: Path, monkeypatch: pytest.Monke
     assert sum(one != other for one, other in pairwise(ids)) == DIALOGS - 1
 
 
+def test_files_follow_each_other_by_their_numbers(tmp_path: Path) -> None:
+    """As Dask writes them, without leading zeros; nothing but the files tells the order."""
+    folder = tmp_path / "chats"
+    folder.mkdir()
+    rows = WRITTEN.filter(pl.col("turn") < 4).drop("turn").sort("conversation_id")
+    for number, some in enumerate(rows.iter_slices(13)):
+        some.write_parquet(folder / f"part.{number}.parquet")
+    assert len(list(folder.iterdir())) == 13
+    intake = Intake()
+    corpus = read(folder, intake=intake)
+    assert said(corpus) == [row for row in expected("chats") if int(str(row[3])) < 4]
+    crossing = sum(13 * cut % 4 > 0 for cut in range(1, 13))
+    assert intake.notes[-1] == (
+        f"chats: {crossing} of 40 conversations have rows in several files; no column numbers or "
+        "times their turns, so they stand in the order of the files. If files reuse ids for other "
+        "conversations, read them with --format files."
+    )
+    files = read(folder, format="files")
+    assert files.turns.select(pl.col("dialog").n_unique()).collect().item() == 40 + crossing
+
+
+def test_conversations_in_several_files_are_counted(tmp_path: Path) -> None:
+    by_arrow(SHUFFLED, tmp_path / "chats")
+    intake = Intake()
+    read(tmp_path / "chats", intake=intake)
+    assert intake.notes[-1] == "chats: 40 of 40 conversations have rows in several files."
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("monday.csv", "tuesday.csv"),
+        ("part1.csv", "part2.csv"),
+        ("part-1.csv", "part-2.csv"),
+        ("export-202610010800.csv", "export-202610011200.csv"),
+    ],
+)
+def test_names_of_people_are_a_system_each(names: tuple[str, str], tmp_path: Path) -> None:
+    """Their files may use the same ids for different conversations, which stay apart."""
+    folder = tmp_path / "chats"
+    folder.mkdir()
+    for name in names:
+        WRITTEN.drop("turn").write_csv(folder / name)
+    assert choose(Source(folder), None, readers()).name == "files"
+    corpus = read(folder).turns.collect()
+    assert corpus["dialog"].n_unique() == 2 * DIALOGS
+    assert corpus["system"].unique().to_list() != ["chats"]
+
+
 def test_other_folders_are_no_tables(tmp_path: Path) -> None:
-    """Files of people's own names, texts, and a folder in a table's that says nothing."""
-    for name in ("monday.csv", "tuesday.csv"):
-        (tmp_path / "days").mkdir(exist_ok=True)
-        WRITTEN.write_csv(tmp_path / "days" / name)
+    """Texts, and a folder in a table's that says nothing."""
+    (tmp_path / "days").mkdir()
+    WRITTEN.write_csv(tmp_path / "days" / "monday.csv")
     (tmp_path / "texts").mkdir()
     (tmp_path / "texts" / "part-1.txt").write_text("A: hi\nB: hello\nA: so\n")
     by_polars(WRITTEN, tmp_path / "mixed")

@@ -6,7 +6,7 @@ memory, or, if they are many, by dealing them out to files of whole dialogues fi
 """
 
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,12 +16,13 @@ import numpy as np
 import polars as pl
 from polars.datatypes import DataTypeClass
 
-from dialens.base import DialensError, TableSink, listed, room_on_disk
+from dialens.base import DialensError, TableSink, counted, listed, room_on_disk
 from dialens.corpus._checks import DIALOGS, FLAW, LINE, ROWS, SEEN, Check, problems
 from dialens.corpus._columns import ColumnNames, turn_columns
 from dialens.corpus._intake import Intake, RecordError, message
 from dialens.corpus._repeated_hashes import RepeatedHashes
 from dialens.corpus._roles import UNKNOWN, agent_among
+from dialens.corpus._row_places import RowPlaces
 from dialens.corpus._source import UNDECODABLE, Source
 from dialens.corpus._table_roles import TableRoles, roles_by_word
 from dialens.corpus._table_times import RowOrder, time_of, with_times
@@ -78,10 +79,6 @@ def scratch_folder() -> Iterator[Path]:
         yield Path(folder)
 
 
-Place = Callable[[int], tuple[Path, int]]
-"""The file and the line in it of a row that carries some number as its line."""
-
-
 def read_rows(
     rows: pl.LazyFrame,
     source: Source,
@@ -90,7 +87,7 @@ def read_rows(
     unit: str = "line",
     flaws: Mapping[int, RecordError] | None = None,
     by_time: bool = True,
-    place: Place | None = None,
+    places: RowPlaces | None = None,
 ) -> Iterator[Tables]:
     """Turns from rows that carry their line; dialogues that break a rule go to `intake`.
 
@@ -101,7 +98,7 @@ def read_rows(
         unit: What `checks.LINE` counts.
         flaws: What is wrong with the rows that `checks.FLAW` marks, by line.
         by_time: Whether turns without numbers follow their times rather than their lines.
-        place: Where a row stands, in a table of several files.
+        places: Where the rows stand, in a table of several files.
     """
     header = [name for name in rows.collect_schema().names() if name not in (LINE, FLAW)]
     columns = turn_columns(header, source, intake)
@@ -114,14 +111,37 @@ def read_rows(
     roles = _roles(rows, columns, source)
     if roles is not None and roles.aside:
         rows = _without(rows, roles.aside, source, intake)
-    gate = _Gate(source, intake, unit, flaws or {}, place or (lambda line: (source.path, line)))
+    gate = _Gate(source, intake, unit, flaws or {}, places)
     renumber = columns.foreign or (roles is not None and bool(roles.aside))
+    joined = dialogs = 0
     for batch in _whole(rows):
         turns = gate.let_through(_understood(batch, roles), ROWS)
         turns = _filled(turns, source, order if by_time else RowOrder(), renumber=renumber)
         turns = gate.claim(gate.let_through(turns, DIALOGS))
         if turns.height:
             yield Tables.of(turns.select(TURNS.names()))
+        if places is not None:
+            span = turns.group_by("dialog").agg(first=pl.col(LINE).min(), last=pl.col(LINE).max())
+            joined += places.in_several(span["first"], span["last"])
+            dialogs += span.height
+    if joined:
+        known = columns.has("turn") or (by_time and order.by_time)
+        intake.note(_joined(source, joined, dialogs, order_is_known=known))
+
+
+def _joined(source: Source, joined: int, dialogs: int, *, order_is_known: bool) -> str:
+    """How many conversations were put together from several files, and in which order."""
+    one = joined == 1
+    said = (
+        f"{source.path.name}: {joined:,} of {counted(dialogs, 'conversation')} "
+        f"{'has' if one else 'have'} rows in several files"
+    )
+    if order_is_known:
+        return f"{said}."
+    return (
+        f"{said}; no column numbers or times their turns, so they stand in the order of the "
+        "files. If files reuse ids for other conversations, read them with --format files."
+    )
 
 
 def _refuse_types(schema: pl.Schema, source: Source) -> None:
@@ -197,7 +217,7 @@ class _Gate:
     intake: Intake
     unit: str
     flaws: Mapping[int, RecordError]
-    place: Place
+    places: RowPlaces | None
 
     def let_through(self, turns: pl.DataFrame, checks: tuple[Check, ...]) -> pl.DataFrame:
         failed = problems(turns, checks)
@@ -214,7 +234,7 @@ class _Gate:
         taken = []
         for dialog, line in turns.filter(pl.col("turn") == 0).select("dialog", LINE).iter_rows():
             try:
-                self.intake.claim(dialog, *self.place(line))
+                self.intake.claim(dialog, *self._place(line))
             except RecordError as error:
                 self._reject(line, error)
                 taken.append(dialog)
@@ -222,7 +242,10 @@ class _Gate:
 
     def _reject(self, line: int, error: RecordError) -> None:
         error.unit = self.unit
-        self.intake.reject(*self.place(line), error)
+        self.intake.reject(*self._place(line), error)
+
+    def _place(self, line: int) -> tuple[Path, int]:
+        return (self.source.path, line) if self.places is None else self.places.of(line)
 
 
 def _whole(rows: pl.LazyFrame) -> Iterator[pl.DataFrame]:

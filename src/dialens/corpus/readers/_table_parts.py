@@ -11,11 +11,9 @@ apart from each other.
 """
 
 import re
-from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from itertools import accumulate
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -30,9 +28,10 @@ from dialens.corpus._names import named
 from dialens.corpus._read_options import ReadOptions
 from dialens.corpus._reading import Reader, ReadFile, choose, tables_of
 from dialens.corpus._repeated_hashes import RepeatedHashes
+from dialens.corpus._row_places import RowPlaces
 from dialens.corpus._source import Source
 from dialens.corpus._tables import Tables
-from dialens.corpus._tabular import Place, gathered, read_rows
+from dialens.corpus._tabular import gathered, read_rows
 from dialens.corpus.readers._dataset_folder import is_beside
 from dialens.corpus.readers._delimited import DelimitedReader
 from dialens.corpus.readers._parquet import ParquetReader, numbered, rows_in
@@ -40,12 +39,14 @@ from dialens.corpus.readers._row_files import DECODING
 from dialens.corpus.readers._turn_records import TurnRecordsReader
 
 _PART = re.compile(
-    r"part[-_.]?([rm]-)?\d+\b.*"  # Spark, Hadoop, Flink, Dask, Arrow
-    r"|data_\d+(_\d+)*\b.*"  # DuckDB, Snowflake
-    r"|\d+_part_\d+\b.*"  # Redshift
-    r"|.+[-_]\d{12}\..*",  # BigQuery
+    r"part[-.](?:[rm]-)?(?P<spark>\d+)\b.*"  # Hadoop, Flink, Dask and Arrow, too
+    r"|data_(?P<duckdb>\d+)(?:_\d+)*\b.*"  # Snowflake, too
+    r"|\d+_part_(?P<redshift>\d+)\b.*"
+    r"|.+[-_](?P<bigquery>0000\d{8})\..*",  # without zeros it is the time of day of an export
     re.IGNORECASE,
 )
+_PADDED = 5
+_NUMBER = re.compile(r"\d+")
 _KEY = re.compile(r"(?P<key>[A-Za-z_]\w*)=(?P<value>.*)")
 _NOTHING = "__HIVE_DEFAULT_PARTITION__"
 _ENDINGS = (".parquet", ".arrow", ".feather", ".csv", ".tsv", ".json", ".jsonl", ".ndjson")
@@ -72,16 +73,32 @@ def files_of_table(folder: Path) -> list[Path]:
     """
     files = []
     endings, keys = set(), set()
-    for path in sorted(folder.rglob("*")):
+    numbers = []
+    for path in sorted(folder.rglob("*"), key=_in_order):
         *above, name = path.relative_to(folder).parts
-        if is_beside((*above, name)) or not path.is_file() or not path.stat().st_size:
+        if is_beside((*above, name)) or not path.is_file():
+            continue
+        part = _PART.fullmatch(name)
+        numbers.append(part[part.lastgroup or 0] if part is not None else "")
+        if not path.stat().st_size:
             continue
         endings.add(_ending(name))
         keys.add(tuple(values := keys_in(above)))
-        if len(values) < len(above) or not (above or _PART.fullmatch(name)):
+        if len(values) < len(above) or not (above or part):
             return []
         files.append(path)
-    return files if len(endings) == len(keys) == 1 and endings != {""} else []
+    is_one = len(endings) == len(keys) == 1 and endings != {""}
+    return files if is_one and (keys != {()} or _counted_by_program(numbers)) else []
+
+
+def _in_order(path: Path) -> list[str]:
+    """Sorts names by the numbers in them: part.10 comes after part.9."""
+    return [_NUMBER.sub(lambda number: number[0].zfill(20), name) for name in path.parts]
+
+
+def _counted_by_program(numbers: Sequence[str]) -> bool:
+    """Whether numbers begin with zero or are filled up with zeros, as people's do not."""
+    return any(not int(number) or len(number) >= _PADDED for number in numbers if number)
 
 
 def keys_in(folders: Sequence[str]) -> dict[str, str | None]:
@@ -283,8 +300,8 @@ def _from_columns(table: Source, parts: Sequence[_Part], intake: Intake) -> Iter
     """The dialogues of Parquet or Arrow files, as one table."""
     opened = [(part, *rows_in(part)) for part in parts]
     heights = [int(rows.select(pl.len()).collect().item()) for _, rows, _ in opened]
-    place = _place_of([part.path for part in parts], heights)
-    yield from read_rows(numbered(_scanned(opened)), table, intake, unit="row", place=place)
+    places = RowPlaces([part.path for part in parts], heights)
+    yield from read_rows(numbered(_scanned(opened)), table, intake, unit="row", places=places)
 
 
 def _scanned(opened: Sequence[tuple[_Part, pl.LazyFrame, pl.Schema]]) -> pl.LazyFrame:
@@ -351,22 +368,5 @@ def _from_text(
 
     size = sum(part.path.stat().st_size for part in parts)
     with gathered(frames(), MARKS, size=size) as rows:
-        place = _place_of(paths, lines)
-        yield from read_rows(rows, table, intake, flaws=flaws, place=place)
-
-
-def _place_of(files: Sequence[Path], lines: Sequence[int]) -> Place:
-    """Where a row stands whose line is counted through all files.
-
-    Examples:
-        >>> place = _place_of([Path("a"), Path("b"), Path("c")], [2, 0, 5])
-        >>> [place(line) for line in (1, 2, 3)]
-        [(PosixPath('a'), 1), (PosixPath('a'), 2), (PosixPath('c'), 1)]
-    """
-    ends = list(accumulate(lines))
-
-    def place(line: int) -> tuple[Path, int]:
-        file = bisect_left(ends, line)
-        return files[file], line - (ends[file - 1] if file else 0)
-
-    return place
+        places = RowPlaces(paths, lines)
+        yield from read_rows(rows, table, intake, flaws=flaws, places=places)
