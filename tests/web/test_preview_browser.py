@@ -238,7 +238,9 @@ def test_items_levels_and_questions_come_and_go(file: Path, address: str, window
     page.get_by_label("Name of a new question").fill("age")
     press("Add question")
     page.locator(section("questionnaires", "after", 0, "questions", "age")).wait_for()
-    page.locator("[id='f-questionnaires/after/0/questions/age/kind']").select_option("number")
+    kind = page.locator("[id='f-questionnaires/after/0/questions/age/kind']")
+    with page.expect_response("**/changes"):
+        kind.select_option("number")
     page.get_by_label("High", exact=True).fill("120")
     with page.expect_response("**/changes"):
         page.keyboard.press("Tab")
@@ -248,4 +250,4 @@ def test_items_levels_and_questions_come_and_go(file: Path, address: str, window
     page.locator(section("questionnaires")).wait_for()
     assert "questionnaires" not in data(file)
     shown(page).locator("body").wait_for()
-    assert page.locator("#problems .error").count() == 0
+    page.wait_for_function("() => !document.querySelector('#problems .error')")
