@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 from polars.datatypes import DataTypeClass
 
-from dialens.base import DialensError, TableSink, counted, listed, room_on_disk
+from dialens.base import DialensError, TableSink, listed, room_on_disk
 from dialens.corpus._checks import DIALOGS, FLAW, LINE, ROWS, SEEN, Check, problems
 from dialens.corpus._columns import ColumnNames, turn_columns
 from dialens.corpus._intake import Intake, RecordError, message
@@ -27,6 +27,7 @@ from dialens.corpus._source import UNDECODABLE, Source
 from dialens.corpus._table_roles import TableRoles, roles_by_word
 from dialens.corpus._table_times import RowOrder, time_of, with_times
 from dialens.corpus._tables import TURNS, Tables, whole_dialogs
+from dialens.corpus._turn_order import OrderNotes, in_order
 
 _BATCH = 65_536
 _SHARE = 1_000_000
@@ -113,35 +114,16 @@ def read_rows(
         rows = _without(rows, roles.aside, source, intake)
     gate = _Gate(source, intake, unit, flaws or {}, places)
     renumber = columns.foreign or (roles is not None and bool(roles.aside))
-    joined = dialogs = 0
+    order_notes = OrderNotes(source.path.name, places)
     for batch in _whole(rows):
         turns = gate.let_through(_understood(batch, roles), ROWS)
         turns = _filled(turns, source, order if by_time else RowOrder(), renumber=renumber)
         turns = gate.claim(gate.let_through(turns, DIALOGS))
+        order_notes.count(turns)
         if turns.height:
             yield Tables.of(turns.select(TURNS.names()))
-        if places is not None:
-            span = turns.group_by("dialog").agg(first=pl.col(LINE).min(), last=pl.col(LINE).max())
-            joined += places.in_several(span["first"], span["last"])
-            dialogs += span.height
-    if joined:
-        known = columns.has("turn") or (by_time and order.by_time)
-        intake.note(_joined(source, joined, dialogs, order_is_known=known))
-
-
-def _joined(source: Source, joined: int, dialogs: int, *, order_is_known: bool) -> str:
-    """How many conversations were put together from several files, and in which order."""
-    one = joined == 1
-    said = (
-        f"{source.path.name}: {joined:,} of {counted(dialogs, 'conversation')} "
-        f"{'has' if one else 'have'} rows in several files"
-    )
-    if order_is_known:
-        return f"{said}."
-    return (
-        f"{said}; no column numbers or times their turns, so they stand in the order of the "
-        "files. If files reuse ids for other conversations, read them with --format files."
-    )
+    for sentence in order_notes.sentences():
+        intake.note(sentence)
 
 
 def _refuse_types(schema: pl.Schema, source: Source) -> None:
@@ -392,20 +374,7 @@ def _filled(
     turns: pl.DataFrame, source: Source, order: RowOrder, *, renumber: bool
 ) -> pl.DataFrame:
     """Rows in the order of their turns, and every column that the file leaves to us."""
-    first = pl.col(LINE).min().over("dialog")
-    numbered = turns["turn"].is_not_null().any()
-    if numbered:
-        turns = turns.sort(first, "turn", LINE, nulls_last=True)
-    if not numbered or renumber:
-        if order.by_time and not numbered:
-            timed = pl.col("created_at").is_not_null().all().over("dialog")
-            place = -pl.col(LINE) if order.newest_first else pl.col(LINE)
-            turns = turns.sort(
-                first, pl.when(timed).then("created_at"), pl.when(timed).then(place), LINE
-            )
-        turns = turns.with_columns(
-            pl.int_range(pl.len(), dtype=pl.Int32).over("dialog").alias("turn")
-        )
+    turns = in_order(turns, order, renumber=renumber)
     agents_speaker = pl.col("speaker").filter(pl.col("role") == "agent").first().over("dialog")
     system = pl.col("system").drop_nulls().first().over("dialog")
     agent = pl.col("agent").drop_nulls().first().over("dialog")
