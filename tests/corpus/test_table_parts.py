@@ -1,5 +1,6 @@
 """Tables in many files, written by DuckDB, Arrow, Polars and Spark, as one table again."""
 
+import gzip
 import json
 import subprocess
 import sys
@@ -296,8 +297,161 @@ def test_other_folders_are_no_tables(tmp_path: Path) -> None:
     WRITTEN.write_parquet(tmp_path / "mixed" / "old" / "part-0.parquet")
     for folder in ("days", "texts", "mixed"):
         assert choose(Source(tmp_path / folder), None, readers()).name == "files"
-    with pytest.raises(DialensError, match="is no folder of one table in parts"):
-        read(tmp_path / "days", format="parts")
+    for folder in ("texts", "mixed"):
+        with pytest.raises(DialensError, match="is no folder of one table in parts"):
+            read(tmp_path / folder, format="parts")
+    assert said(read(tmp_path / "days", format="parts")) == expected("days")
+
+
+UUID = "01b2c3d4-0000-a1b2-0000-000112345678"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "{:04}_part_00",
+        "chats_{:04}_part_00.gz",
+        f"data_{UUID}_{{}}_0_0.csv",
+        f"20261001_101010_{{:05}}_abcde_{UUID}",
+        "train-{:05}-of-00004.csv",
+        "day=2026-10-0{}/a.gz",
+    ],
+    ids=["redshift", "packed", "snowflake", "athena", "hub", "folders"],
+)
+def test_names_that_warehouses_give(name: str, tmp_path: Path) -> None:
+    """Some say nothing of what a file is."""
+    folder = tmp_path / "chats"
+    for number, some in enumerate(SHUFFLED.iter_slices(70)):
+        file = folder / name.format(number)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        text = some.write_csv().encode()
+        file.write_bytes(gzip.compress(text) if file.suffix == ".gz" else text)
+    assert said(read(folder)) == expected("chats")
+
+
+def test_files_of_one_table_with_names_of_ones_own(tmp_path: Path) -> None:
+    """Nobody can know that they are, but ids that come again are a reason to ask."""
+    folder = tmp_path / "chats"
+    folder.mkdir()
+    for name, some in zip(("mon", "tue"), SHUFFLED.iter_slices(120), strict=True):
+        some.write_csv(folder / f"{name}.csv")
+    intake = Intake()
+    read(folder, intake=intake)
+    assert any("read it with --format parts" in note for note in intake.notes)
+    intake = Intake()
+    assert said(read(folder, format="parts", intake=intake)) == expected("chats")
+    assert not any("--format parts" in note for note in intake.notes)
+
+
+def timed(rows: pl.DataFrame) -> pl.DataFrame:
+    """A minute a turn."""
+    minute = pl.duration(minutes=pl.col("turn"))
+    return rows.with_columns((pl.datetime(2026, 10, 1) + minute).alias("created_at"))
+
+
+NO_NUMBERS = pl.lit(None, pl.Int64).alias("turn")
+
+
+@pytest.mark.parametrize("lacks", ["some rows", "one file"])
+def test_only_some_rows_have_numbers(lacks: str, tmp_path: Path) -> None:
+    """Then times count, and where there are none either, it is said that the rows do."""
+    rows = timed(SHUFFLED)
+    halves = [rows[:120], rows[120:]]
+    if lacks == "one file":
+        halves[1] = halves[1].drop("turn")
+    else:
+        halves = [
+            half.with_columns(pl.when(pl.int_range(pl.len()) % 9 > 0).then("turn").alias("turn"))
+            for half in halves
+        ]
+    for name in ("timed", "bare"):
+        (tmp_path / name).mkdir()
+        for number, half in enumerate(halves):
+            kept = half if name == "timed" else half.drop("created_at")
+            kept.write_parquet(tmp_path / name / f"part-{number}.parquet")
+    intake = Intake()
+    assert said(read(tmp_path / "timed", intake=intake)) == expected("timed")
+    together = pl.concat(halves, how="diagonal")
+    partly = together.group_by("conversation_id").agg(
+        (pl.col("turn").is_null().any() & pl.col("turn").is_not_null().any()).alias("partly")
+    )
+    count = partly["partly"].sum()
+    assert count > 5
+    assert intake.notes[1] == (
+        f"timed: {count} conversations number only some of their turns, so that all follow their "
+        "times."
+    )
+    intake = Intake()
+    bare = read(tmp_path / "bare", intake=intake)
+    assert bare.turns.select(pl.len()).collect().item() == WRITTEN.height
+    assert f"{count} conversations number only some of their turns" in intake.notes[1]
+    assert "follow the rows, for want of times" in intake.notes[1]
+    assert "of them without a number or a time for each turn" in intake.notes[2]
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv"])
+def test_ids_that_one_file_has_as_decimals(ending: str, tmp_path: Path) -> None:
+    """As pandas writes whole numbers of which one was missing."""
+    number = pl.col("conversation_id").str.slice(1).cast(pl.Int64)
+    rows = SHUFFLED.with_columns(number.alias("conversation_id"))
+    for part, some in enumerate((rows[:120], rows[120:].cast({"conversation_id": pl.Float64}))):
+        getattr(some, f"write_{ending}")(tmp_path / f"part-{part}.{ending}")
+    ids = read(tmp_path).turns.collect()["dialog"].unique().to_list()
+    assert sorted(ids, key=int) == [str(one) for one in range(DIALOGS)]
+
+
+def test_large_ids_keep_their_digits(tmp_path: Path) -> None:
+    large = SHUFFLED.with_columns(pl.col("conversation_id").str.slice(1).cast(pl.Int64) + 2**60 + 1)
+    large[:120].write_parquet(tmp_path / "part-0.parquet")
+    strings = large[120:].cast({"conversation_id": pl.String})
+    strings.write_parquet(tmp_path / "part-1.parquet")
+    ids = read(tmp_path).turns.collect()["dialog"].unique().to_list()
+    assert sorted(map(int, ids)) == [2**60 + 1 + one for one in range(DIALOGS)]
+
+
+def test_ids_with_decimals_of_their_own(tmp_path: Path) -> None:
+    """A version, say, of which no other id is a number."""
+    names = pl.col("conversation_id").replace({"c00": "1.0", "c01": "1", "c02": "2.5"})
+    rows = SHUFFLED.with_columns(names)
+    for part, some in enumerate(rows.iter_slices(120)):
+        some.write_csv(tmp_path / f"part-{part}.csv")
+    ids = read(tmp_path).turns.collect()["dialog"]
+    assert ids.n_unique() == DIALOGS
+    assert {"1.0", "1", "2.5"} <= {*ids}
+
+
+@pytest.mark.parametrize("ending", ["csv.gz", "json.gz"])
+def test_texts_without_shared_conversations_are_read_apart(ending: str, tmp_path: Path) -> None:
+    """So that a file which is damaged can be left out, and a killed run goes on."""
+    apart, across = tmp_path / "apart", tmp_path / "across"
+    for folder, rows in ((apart, WRITTEN), (across, SHUFFLED)):
+        folder.mkdir()
+        for number, some in enumerate(rows.iter_slices(TURNS * 10)):
+            text = some.write_csv() if "csv" in ending else some.write_ndjson()
+            file = folder / f"part-{number:05}.{ending}"
+            file.write_bytes(gzip.compress(text.encode()))
+    reader = choose(Source(apart), None, readers())
+    assert isinstance(reader, FolderReader)
+    assert len(reader.files(Source(apart))) == 4
+    assert reader.files(Source(across)) == []
+    assert said(read(apart)) == expected("apart")
+    same_for_all(apart, tmp_path)
+    file = apart / f"part-00001.{ending}"
+    file.write_bytes(file.read_bytes()[:60])
+    with pytest.raises(DialensError, match="part-00001"):
+        read(apart)
+    intake = Intake(OnError.SKIP)
+    kept = read(apart, intake=intake)
+    assert kept.turns.select(pl.len()).collect().item() >= WRITTEN.height - TURNS * 10
+    assert len(intake.damaged) == 1
+
+
+def test_rows_that_were_written_twice_are_told(tmp_path: Path) -> None:
+    WRITTEN.write_parquet(tmp_path / "part-0.parquet")
+    WRITTEN[:30].write_parquet(tmp_path / "part-1.parquet")
+    intake = Intake()
+    read(tmp_path, intake=intake)
+    assert intake.notes[1].partition(": ")[2].startswith("30 rows stand there again")
 
 
 def test_names_of_ones_own(tmp_path: Path) -> None:

@@ -35,6 +35,8 @@ _SHARE_OF = "share"
 _ROWS_DEALT = 2_000_000
 _IN_MEMORY_BYTES = 64 * 1024 * 1024
 _TEXT = (pl.String, pl.Categorical, pl.Enum, pl.Null)
+WHOLE_AS_DECIMAL = r"^(\d+)\.0$"
+"""A whole number as pandas writes it where one of its column is missing."""
 _NAMES = ("system", "agent", "speaker", "role", "reply_to")
 _JSON_OBJECT = msgspec.json.Decoder(dict[str, object])
 
@@ -105,7 +107,9 @@ def read_rows(
     columns = turn_columns(header, source, intake)
     rows = _in_our_names(rows, header, columns, source)
     _refuse_types(rows.collect_schema(), source)
-    rows = rows.with_columns(pl.col("dialog").cast(pl.String))
+    rows = rows.with_columns(as_id("dialog", rows.collect_schema()))
+    if places is not None:
+        rows = _with_alike_ids(rows)
     if FLAW not in rows.collect_schema():
         rows = rows.with_columns(pl.lit(value=False).alias(FLAW))
     rows, order = with_times(rows, columns, source, intake)
@@ -157,6 +161,24 @@ def _in_our_names(
     rows = rows.rename(names)
     if "dialog" not in ours:
         return rows.with_columns(pl.lit(source.stem).alias("dialog"))
+    return rows
+
+
+def as_id(name: str, schema: pl.Schema) -> pl.Expr:
+    """A column of ids as text: a whole number has no decimals, in whatever type it is stored."""
+    value, kind = pl.col(name), schema[name]
+    text = value.cast(pl.String)
+    return text.str.replace(WHOLE_AS_DECIMAL, "$1") if kind.is_float() else text
+
+
+def _with_alike_ids(rows: pl.LazyFrame) -> pl.LazyFrame:
+    """Ids without decimals where all are whole numbers, of which some files made decimals."""
+    id_ = pl.col("dialog")
+    decimal = id_.str.contains(WHOLE_AS_DECIMAL)
+    other = ~(decimal | id_.str.contains(r"^\d+$"))
+    found = rows.select(decimal.any().alias("decimal"), other.any().alias("other")).collect()
+    if found["decimal"].item() and not found["other"].item():
+        return rows.with_columns(id_.str.replace(WHOLE_AS_DECIMAL, "$1"))
     return rows
 
 

@@ -20,6 +20,7 @@ from dialens.corpus._reading import Reader, ReadFile, choose, is_recognised, tab
 from dialens.corpus._source import Source
 from dialens.corpus._tables import Tables
 from dialens.corpus.readers._delimited import beside
+from dialens.corpus.readers._table_parts import TablePartsReader
 
 _NOT_CHATS = re.compile(r"^[._]|^(readme|licen[cs]e|notice|changelog)\b", re.IGNORECASE)
 _MOST_BYTES_OF_A_CHAT = 64 * 1024 * 1024
@@ -88,6 +89,7 @@ class FilesReader:
                 f"of them count as one system: {system}. To tell some apart, name their folders "
                 "one by one."
             )
+        renamed = intake.renamed_dialogs
         for part in parts:
             part = replace(part, system=system)
             before = read(part, intake)
@@ -96,6 +98,11 @@ class FilesReader:
                 for table in named(tables, part, intake):
                     kept.anything = kept.anything or table.turns.height > 0
                     yield table
+        if intake.renamed_dialogs > renamed and TablePartsReader(self.readers).might_be(source):
+            intake.note(
+                f"{source.path.name}: files use the same ids. If they are parts of one table, so "
+                "that a conversation may be in several of them, read it with --format parts."
+            )
 
     def _system_of_all(self, source: Source, parts: Sequence[Source], read: ReadFile) -> str | None:
         """The folder's name if its files are chats of one system, else None."""

@@ -31,17 +31,20 @@ from dialens.corpus._repeated_hashes import RepeatedHashes
 from dialens.corpus._row_places import RowPlaces
 from dialens.corpus._source import Source
 from dialens.corpus._tables import Tables
-from dialens.corpus._tabular import gathered, read_rows
+from dialens.corpus._tabular import WHOLE_AS_DECIMAL, as_id, gathered, read_rows
 from dialens.corpus.readers._dataset_folder import is_beside
 from dialens.corpus.readers._delimited import DelimitedReader
 from dialens.corpus.readers._parquet import ParquetReader, numbered, rows_in
 from dialens.corpus.readers._row_files import DECODING
 from dialens.corpus.readers._turn_records import TurnRecordsReader
 
+_UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _PART = re.compile(
     r"part[-.](?:[rm]-)?(?P<spark>\d+)\b.*"  # Hadoop, Flink, Dask and Arrow, too
-    r"|data_(?P<duckdb>\d+)(?:_\d+)*\b.*"  # Snowflake, too
-    r"|\d+_part_(?P<redshift>\d+)\b.*"
+    rf"|data_(?:{_UUID}_)?(?P<duckdb>\d+)(?:_\d+)*\b.*"  # Snowflake, too
+    r"|(?:.+_)?\d+_part_(?P<redshift>\d+)\b.*"
+    rf"|\d{{8}}_\d{{6}}_(?P<athena>\d{{5}})_[a-z0-9]{{5}}_{_UUID}.*"  # Trino, too
+    r"|(?P<split>.+)-(?P<shard>\d{5})-of-\d{5}\..*"  # Hugging Face's
     r"|.+[-_](?P<bigquery>0000\d{8})\..*",  # without zeros it is the time of day of an export
     re.IGNORECASE,
 )
@@ -51,14 +54,19 @@ _KEY = re.compile(r"(?P<key>[A-Za-z_]\w*)=(?P<value>.*)")
 _NOTHING = "__HIVE_DEFAULT_PARTITION__"
 _ENDINGS = (".parquet", ".arrow", ".feather", ".csv", ".tsv", ".json", ".jsonl", ".ndjson")
 _PACKED = (".gz", ".bz2", ".xz", ".zst", ".snappy")
-_UNIQUE = re.compile(r"-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b.*")
+_UNIQUE = re.compile(rf"-{_UUID}\b.*")
 _FILE = "_file"
 
 _Text = DelimitedReader | TurnRecordsReader
+_OfTurns = ParquetReader | _Text
 
 
-def files_of_table(folder: Path) -> list[Path]:
+def files_of_table(folder: Path, *, asked: bool = False) -> list[Path]:
     """The files of a table in a folder, or nothing if the folder is no such table.
+
+    Args:
+        folder: The folder.
+        asked: Whether a user says that it is one, whatever its files are called.
 
     Examples:
         >>> import tempfile
@@ -68,26 +76,31 @@ def files_of_table(folder: Path) -> list[Path]:
         >>> [path.name for path in files_of_table(folder)]
         ['part-00000-6f3c.parquet', 'part-00001-6f3c.parquet']
         >>> _ = (folder / "monday.parquet").write_text("…")
-        >>> files_of_table(folder)
-        []
+        >>> files_of_table(folder), len(files_of_table(folder, asked=True))
+        ([], 3)
     """
     files = []
-    endings, keys = set(), set()
+    endings, keys, splits = set(), set(), set()
     numbers = []
     for path in sorted(folder.rglob("*"), key=_in_order):
         *above, name = path.relative_to(folder).parts
         if is_beside((*above, name)) or not path.is_file():
             continue
         part = _PART.fullmatch(name)
-        numbers.append(part[part.lastgroup or 0] if part is not None else "")
+        groups = part.groupdict() if part is not None else {}
+        splits.add(groups.pop("split", None))
+        numbers.append(next(filter(None, groups.values()), ""))
         if not path.stat().st_size:
             continue
         endings.add(_ending(name))
         keys.add(tuple(values := keys_in(above)))
-        if len(values) < len(above) or not (above or part):
+        if not asked and (len(values) < len(above) or not (above or part)):
             return []
         files.append(path)
-    is_one = len(endings) == len(keys) == 1 and endings != {""}
+    is_one = len(endings) == len(keys) == 1
+    if asked:
+        return files if is_one else []
+    is_one = is_one and len(splits) == 1 and endings <= {*_ENDINGS, ""}
     return files if is_one and (keys != {()} or _counted_by_program(numbers)) else []
 
 
@@ -114,10 +127,9 @@ def keys_in(folders: Sequence[str]) -> dict[str, str | None]:
 
 
 def _ending(name: str) -> str:
-    """What a file is, however it is packed; nothing if it is no table."""
+    """What a file is, however it is packed; nothing if its name does not say."""
     parts = [f".{part}" for part in name.lower().split(".")[1:]]
-    known = [part for part in parts if part not in _PACKED]
-    return known[-1] if known and known[-1] in _ENDINGS else ""
+    return next((part for part in reversed(parts) if part not in _PACKED), "")
 
 
 @dataclass(frozen=True)
@@ -156,18 +168,16 @@ class _Table:
     @cached_property
     def has_turns(self) -> bool:
         """Whether a row is a turn, rather than a conversation."""
-        return isinstance(self.reader, ParquetReader | _Text)
+        return isinstance(self.reader, _OfTurns)
 
     @cached_property
     def is_joined(self) -> bool:
-        """Whether conversations may have rows in several files; of texts that is not known."""
-        if not self.has_turns:
+        """Whether conversations may have rows in several files."""
+        if not isinstance(self.reader, _OfTurns):
             return False
-        if not isinstance(self.reader, ParquetReader):
-            return True
         stats = [(part.path, part.path.stat()) for part in self.parts]
         files = tuple((path, stat.st_size, stat.st_mtime_ns) for path, stat in stats)
-        return _crosses(files, tuple(self.folder.options.columns.items()))
+        return _crosses(files, self.reader, tuple(self.folder.options.columns.items()))
 
     def rows_of(self, parts: Sequence[_Part], intake: Intake) -> Iterator[Tables]:
         """The dialogues of some files, read as one table."""
@@ -199,8 +209,13 @@ class TablePartsReader:
 
     def files(self, source: Source) -> list[Source]:
         """The files; none where a conversation may have rows in several."""
-        table = self._table(source)
+        table = self._table(source, asked=True)
         return [] if table is None or table.is_joined else [*table.parts]
+
+    def might_be(self, source: Source) -> bool:
+        """Whether files could be one table with a row a turn, whatever they are called."""
+        table = self._table(source, asked=True)
+        return table is not None and table.has_turns and len(table.parts) > 1
 
     def beside(self, file: Source) -> list[Path]:
         """None: a file of a table is whole."""
@@ -219,11 +234,12 @@ class TablePartsReader:
 
     def read_joined(self, source: Source, intake: Intake, read: ReadFile) -> Iterator[Tables]:
         """Whole dialogues in batches; from one file after the other where that can be."""
-        table = self._table(source)
+        table = self._table(source, asked=True)
         if table is None:
             raise DialensError(
-                f"{source.path} is no folder of one table in parts (part-00000….parquet, "
-                "key=value/…). Leave --format out, so that its files are looked at."
+                f"{source.path} is no folder of one table in parts: its files must be of one kind "
+                "(Parquet, Arrow, CSV or JSON), with the same folders key=value above each. Leave "
+                "--format out, so that its files are looked at."
             )
         if table.is_joined:
             yield from table.rows_of(table.parts, intake)
@@ -232,24 +248,33 @@ class TablePartsReader:
             kept = read(part, intake)
             with leaving_out(part.path, intake) as given:
                 tables = self.read_file(part, intake) if kept is None else kept
-                for some in named(tables, part, intake):
+                if not table.has_turns:  # else its folders are columns of it already
+                    tables = named(tables, part, intake)
+                for some in tables:
                     given.anything = given.anything or some.turns.height > 0
                     yield some
 
-    def _table(self, source: Source) -> _Table | None:
-        files = files_of_table(source.path) if source.is_folder else []
+    def _table(self, source: Source, *, asked: bool = False) -> _Table | None:
+        files = files_of_table(source.path, asked=asked) if source.is_folder else []
         for path in files:  # the first that is whole shows what all are
             try:
                 reader = choose(Source(path, options=source.options), None, self._of_tables())
             except DialensError:
                 continue
-            parts = [_part(source, one, reader) for one in files]
-            return _Table(source, parts, reader)
+            table = _Table(source, [_part(source, one, reader) for one in files], reader)
+            is_dataset = not table.has_turns and _is_shard(path.name)
+            return table if asked or not is_dataset else None
         return None
 
     def _of_tables(self) -> list[Reader]:
         """The readers of records and rows."""
         return [one for one in self.readers() if one.name not in (self.name, "transcript")]
+
+
+def _is_shard(name: str) -> bool:
+    """Whether a file is called like those of data sets at hubs, which have splits."""
+    part = _PART.fullmatch(name)
+    return part is not None and part["shard"] is not None
 
 
 def _part(table: Source, path: Path, reader: Reader) -> _Part:
@@ -271,29 +296,51 @@ def _part(table: Source, path: Path, reader: Reader) -> _Part:
 
 @lru_cache(maxsize=8)
 def _crosses(
-    files: tuple[tuple[Path, int, int], ...], columns: tuple[tuple[str, str], ...]
+    files: tuple[tuple[Path, int, int], ...], reader: _OfTurns, columns: tuple[tuple[str, str], ...]
 ) -> bool:
-    """Whether an id stands in several files of columns, as far as hashes tell: rather yes than no.
+    """Whether an id stands in several files, as far as hashes tell: rather yes than no.
 
     Args:
         files: Paths, with sizes and times, so that a file that has changed is looked at again.
+        reader: Of all of them.
         columns: What the user says of them.
     """
     options = ReadOptions(columns=dict(columns))
     hashes = RepeatedHashes()
     for path, *_ in files:
         try:
-            rows, schema = rows_in(Source(path))
-            names = column_names([*schema], options).ours
-            dialog = next((name for name, ours in names.items() if ours == "dialog"), None)
-            if dialog is None:
+            ids = pl.concat(_ids(Source(path, options=options), reader)).unique()
+            if hashes.add(ids.to_numpy()):
                 return True
-            ids = rows.select(pl.col(dialog).cast(pl.String).hash(0).unique())
-            if hashes.add(ids.collect(engine="streaming").to_series().to_numpy()):
-                return True
+        except _NoIds:
+            return True
         except (DialensError, *DECODING):
             continue  # that is told when its turn comes
     return hashes.found()
+
+
+class _NoIds(Exception):
+    """No column tells conversations apart."""
+
+
+def _ids(part: Source, reader: _OfTurns) -> Iterator[pl.Series]:
+    """Hashes of the ids in a file, a few that are the same among them."""
+    if isinstance(reader, ParquetReader):
+        rows, schema = rows_in(part)
+        id_ = as_id(_column_of_ids([*schema], part), schema)
+        yield rows.select(id_.hash(0).unique()).collect(engine="streaming").to_series()
+        return
+    for frame in reader.frames(part, {}):
+        name = _column_of_ids(frame.drop(MARKS.names()).columns, part)
+        yield frame[name].str.replace(WHOLE_AS_DECIMAL, "$1").unique().hash(0)
+
+
+def _column_of_ids(header: Sequence[str], part: Source) -> str:
+    names = column_names(header, part.options).ours
+    found = next((name for name, ours in names.items() if ours == "dialog"), None)
+    if found is None:
+        raise _NoIds
+    return found
 
 
 def _from_columns(table: Source, parts: Sequence[_Part], intake: Intake) -> Iterator[Tables]:
@@ -312,7 +359,10 @@ def _scanned(opened: Sequence[tuple[_Part, pl.LazyFrame, pl.Schema]]) -> pl.Lazy
         alike = alike and all(columns.setdefault(n, kind) == kind for n, kind in schema.items())
     if not alike:  # a union of many scans takes more memory than one scan of many files
         return pl.concat(
-            [rows.with_columns(_literals(part, schema)) for part, rows, schema in opened],
+            [
+                rows.with_columns(*_literals(part, schema), *_ids_as_text(part, schema))
+                for part, rows, schema in opened
+            ],
             how="diagonal_relaxed",
         )
     rows = pl.scan_parquet(
@@ -333,6 +383,12 @@ def _scanned(opened: Sequence[tuple[_Part, pl.LazyFrame, pl.Schema]]) -> pl.Lazy
         for key in keys
     ]
     return rows.with_columns(by_file).drop(_FILE)
+
+
+def _ids_as_text(part: _Part, schema: pl.Schema) -> list[pl.Expr]:
+    """The ids of a file, which may be of another type than those of the other files."""
+    names = column_names([*schema], part.options).ours
+    return [as_id(name, schema) for name, ours in names.items() if ours == "dialog"]
 
 
 def _literals(part: _Part, columns: Mapping[str, object] | Sequence[str]) -> list[pl.Expr]:
