@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import socket
 import subprocess
 import sys
 import threading
@@ -45,10 +46,13 @@ def address() -> Iterator[str]:
     class Handler(QuietHandler):
         def do_GET(self) -> None:
             body = content.get(self.path.partition("?")[0])
-            self.send_response(200 if body is not None else 404)
+            otherwise = 403 if self.path.startswith("/private/") else 404
+            self.send_response(200 if body is not None else otherwise)
             self.send_header("Content-Length", str(len(body or b"")))
             self.end_headers()
             self.wfile.write(body or b"")
+
+        do_HEAD = do_GET
 
     server = LoopbackServer(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=server.serve_forever, daemon=True)
@@ -82,6 +86,70 @@ def test_errors_name_the_address(address: str) -> None:
     intake = Intake(OnError.SKIP)
     read(f"{address}/broken.jsonl", intake=intake)
     assert [reject.file for reject in intake.rejects] == [f"{address}/broken.jsonl"]
+
+
+@pytest.fixture
+def closed() -> str:
+    """Host and port where nobody listens."""
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return f"127.0.0.1:{found.getsockname()[1]}"
+
+
+@pytest.fixture(params=["httpx", "Polars"])
+def either_way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files are fetched by httpx, and by Polars where that is not installed."""
+    if request.param == "Polars":
+        monkeypatch.setitem(sys.modules, "httpx", None)
+
+
+DOWNLOAD = "Check the address, or download the file and name it."
+
+
+@pytest.mark.usefixtures("either_way")
+@pytest.mark.parametrize("place", ["x.parquet", "x.csv"])
+def test_what_a_server_does_not_give_comes_with_a_remedy(address: str, place: str) -> None:
+    with pytest.raises(DialensError) as missing:
+        read(f"{address}/{place}")
+    said = f"{address}/{place} cannot be read: the server answered 404 Not Found. {DOWNLOAD}"
+    assert str(missing.value) == said
+    with pytest.raises(DialensError) as forbidden:
+        read(f"{address}/private/{place}")
+    assert str(forbidden.value) == (
+        f"{address}/private/{place} cannot be read: the server refused it (403 Forbidden). "
+        "Download the file where you are logged in, and name it."
+    )
+
+
+@pytest.mark.usefixtures("either_way")
+def test_where_nobody_answers_is_said_with_a_remedy(closed: str) -> None:
+    place = f"http://{closed}/x.parquet"
+    with pytest.raises(DialensError) as error:
+        read(place)
+    said = f"{place} cannot be read: nobody answers there (Connection refused). {DOWNLOAD}"
+    assert str(error.value) == said
+
+
+@pytest.mark.usefixtures("either_way")
+def test_a_server_without_encryption_is_not_nobody(address: str) -> None:
+    place = f"{address.replace('http', 'https')}/v1.parquet"
+    with pytest.raises(DialensError) as error:
+        read(place)
+    assert str(error.value).startswith(f"{place} cannot be read: ")
+    assert "nobody" not in str(error.value)
+    assert str(error.value).endswith(DOWNLOAD)
+
+
+def test_convert_says_it_in_a_sentence(closed: str, tmp_path: Path) -> None:
+    place = f"https://{closed}/x.parquet"
+    command = [sys.executable, "-m", "dialens", "convert", place, str(tmp_path / "out")]
+    done = subprocess.run(command, capture_output=True, check=False, text=True)
+    assert done.returncode == 2
+    words = " ".join(done.stderr.split())
+    assert words == (
+        f"Error: {place} cannot be read: nobody answers there (Connection refused). {DOWNLOAD}"
+    )
+    assert not (tmp_path / "out").exists()
 
 
 def test_what_cannot_be_read_from_afar_is_said_in_a_sentence() -> None:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 import pytest
 
 from dialens import Corpus, score
-from dialens.metrics import PEOPLE, SYSTEMS, PlaceAmong
+from dialens.corpus import Dialogue
+from dialens.metrics import SYSTEMS
 from dialens.report._digest import Digest
 from dialens.report._people_strips import among
 from tests.report.conftest import Make
-from tests.report.material import ASKING, FLAT, talk, two_agents
+from tests.report.material import ASKING, FLAT, talk
 from tests.report.test_among import html_of, one_agent
 
 FAST = ["question", "length", "specificity", "distinct_2", "language_style_matching"]
@@ -58,19 +58,88 @@ def test_the_share_in_words_is_the_place_of_the_dot(make: Make, corpus: Corpus) 
     assert html.count('class="band"') == len(strips)
 
 
-def test_another_order_than_that_of_the_values_is_explained() -> None:
-    corpus = two_agents()
-    digest = Digest.of(score(corpus, metrics=["question"]))
-    asker, teller = ((unit.number, "question", PEOPLE) for unit in digest.agents)
-    low = PlaceAmong(40.0, 36.0, 44.0, 1.0, (0, 0, 0.5, 1, 1), 90, by_length=True)
-    high = PlaceAmong(60.0, 56.0, 64.0, 0.0, (0, 0, 0, 0, 0.5), 90, by_length=True)
-    turned = among(replace(digest, places={asker: low, teller: high}))
-    assert turned
-    assert "In questions agents stand in another order here than by their values" in turned.lead[1]
-    assert "asker and teller did not write equally much" in turned.lead[1]
-    straight = among(replace(digest, places={asker: high, teller: low}))
-    assert straight
-    assert len(straight.lead) == 1
+ASKS, TELLS = "Do you think that the old road is closed?", "I am told that the old road is closed."
+
+
+def asking(agent: str, shares: list[int], lines: int = 4) -> list[Dialogue]:
+    """A dialogue for each number, of so many turns that ask; all turns have nine words."""
+    return [
+        talk(agent, n, (ASKS,) * asks + (TELLS,) * (lines - asks)) for n, asks in enumerate(shares)
+    ]
+
+
+def words(count: int, first: int = 0) -> str:
+    """Text without a word that comes twice."""
+    return " ".join(chr(97 + n // 26) + chr(97 + n % 26) + "o" for n in range(first, first + count))
+
+
+def lead(talks: list[Dialogue], metric: str) -> tuple[Digest, list[str]]:
+    """A digest of one metric, and what its section says after how to read it."""
+    digest = Digest.of(score(Corpus.of(talks), metrics=[metric, "length"]))
+    section = among(digest)
+    assert section
+    return digest, list(section.lead[1:])
+
+
+def order(digest: Digest, metric: str) -> tuple[list[str], list[str]]:
+    """Agents from low to high by place, and by typical dialogue."""
+    known = {
+        unit.name: (
+            digest.place(unit.number, metric).percentile or 0.0,
+            digest.typical(unit.number, metric) or 0.0,
+        )
+        for unit in digest.agents
+    }
+    by_place, by_typical = (sorted(known, key=lambda name: known[name][at]) for at in (0, 1))
+    return by_place, by_typical
+
+
+MEAN = (
+    "In questions agents stand in another order here than by their typical dialogues: a place is "
+    "the average over all dialogues, a typical dialogue the middle one."
+)
+
+
+@pytest.mark.parametrize("lines", [4, 24], ids=["equally much", "six times as much"])
+def test_an_order_that_turns_with_a_mean_is_not_laid_to_length(lines: int) -> None:
+    # The middle one of gamma's asks more; most of beta's others ask in every turn.
+    each = lines // 4
+    gamma = asking("gamma", [2 * each] * 7 + [0] * 5, lines)
+    digest, said = lead([*gamma, *asking("beta", [1] * 7 + [4] * 6)], "question")
+    assert order(digest, "question") == (["gamma", "beta"], ["beta", "gamma"])
+    assert said == [MEAN]
+
+
+BRIEF = (words(10), words(10, 10))
+WORDY = (words(150), words(141, 150) + " a b c a b c a b c")
+BY_LENGTH = (
+    "In distinct word pairs agents stand in another order here than by their typical dialogues, "
+    "since each dialogue is held against people who wrote about as much"
+)
+
+
+def test_an_order_that_turns_with_length_names_the_amounts() -> None:
+    # In 300 words people repeat many pairs, in 20 none.
+    wordy = [talk("wordy", n, WORDY) for n in range(8)]
+    digest, said = lead([*wordy, *(talk("brief", n, BRIEF) for n in range(9))], "distinct_2")
+    assert order(digest, "distinct_2") == (["brief", "wordy"], ["wordy", "brief"])
+    amounts = "brief wrote 20 words in its typical dialogue, wordy 300"
+    assert said == [f"{BY_LENGTH}: {amounts}."]
+
+
+def test_amounts_that_are_alike_are_not_named() -> None:
+    # Most dialogues of both have 20 words, but not all.
+    again = (words(10), f"{words(8, 10)} {words(2, 10)}")
+    mixed = [BRIEF] * 4 + [again] + [WORDY] * 4
+    talks = [talk("mixed", n, lines) for n, lines in enumerate(mixed)]
+    digest, said = lead([*talks, *(talk("brief", n, BRIEF) for n in range(9))], "distinct_2")
+    assert order(digest, "distinct_2") == (["brief", "mixed"], ["mixed", "brief"])
+    assert said == [f"{BY_LENGTH}."]
+
+
+def test_the_same_order_is_not_explained() -> None:
+    for talks in ([*asking("a", [3] * 9), *asking("b", [1] * 9)], [*asking("a", [4] * 9)]):
+        assert lead(talks, "question")[1] == []
 
 
 def test_many_agents_share_a_strip() -> None:

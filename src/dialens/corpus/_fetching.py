@@ -20,6 +20,7 @@ from urllib.parse import unquote, urlsplit
 import polars as pl
 
 from dialens.base import DialensError, first_line, room_on_disk
+from dialens.corpus._fetch_failures import failed, from_polars, refused, unreached
 
 STANDARD_INPUT = ("-", "/dev/stdin")
 _REMOTE = re.compile(r"^(https?|s3a?|gs|gcs|hf|az|azure|adl|abfss?):/{1,2}(?=[^/])", re.IGNORECASE)
@@ -142,7 +143,7 @@ def _fetch(address: str, target: Path) -> None:
 def _by_http(address: str, target: Path) -> None:
     import httpx  # of an extra
 
-    from dialens.base import RetryPolicy, send_with_retry  # needs httpx
+    from dialens.base import RetryPolicy, not_sent, send_with_retry  # needs httpx
 
     try:
         with httpx.Client(follow_redirects=True, timeout=60) as client:
@@ -150,17 +151,18 @@ def _by_http(address: str, target: Path) -> None:
             response = send_with_retry(lambda: client.send(request, stream=True), RetryPolicy())
             try:
                 if response.status_code != httpx.codes.OK:
-                    raise DialensError(
-                        f"{address} cannot be read: the server answered {response.status_code} "
-                        f"{response.reason_phrase}."
-                    )
-                with target.open("wb") as file:
+                    raise refused(address, response.status_code)
+                with room_on_disk(target.parent), target.open("wb") as file:
                     for piece in response.iter_bytes(_PIECE):
                         file.write(piece)
             finally:
                 response.close()
     except (httpx.HTTPError, httpx.InvalidURL) as error:
-        raise DialensError(f"{address} cannot be read: {first_line(error)}.") from error
+        reason = first_line(error)
+        nobody = isinstance(error, httpx.TransportError) and not_sent(error)
+        if "SSL" in reason:  # somebody did, in a way that is not to be trusted
+            nobody = False
+        raise (unreached if nobody else failed)(address, reason) from error
 
 
 def _scans(target: Path) -> bool:
@@ -172,16 +174,16 @@ def _scans(target: Path) -> bool:
 
 def _by_polars(address: str, target: Path) -> None:
     try:
-        if target.name.lower().endswith(".parquet"):
-            pl.scan_parquet(address).sink_parquet(target)
-        else:
-            pl.scan_lines(address).sink_csv(
-                target,
-                include_header=False,
-                quote_style="never",
-                separator="\x1f",
-                check_extension=False,
-            )
+        with room_on_disk(target.parent):
+            if target.name.lower().endswith(".parquet"):
+                pl.scan_parquet(address).sink_parquet(target)
+            else:
+                pl.scan_lines(address).sink_csv(
+                    target,
+                    include_header=False,
+                    quote_style="never",
+                    separator="\x1f",
+                    check_extension=False,
+                )
     except (pl.exceptions.PolarsError, OSError, ValueError) as error:
-        reason = first_line(error).partition(": Error performing")[0]
-        raise DialensError(f"{address} cannot be read: {reason}.") from error
+        raise from_polars(address, error) from error

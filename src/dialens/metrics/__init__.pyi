@@ -15,7 +15,16 @@ from ._model_choice import SIZES, TASKS, ModelChoice
 from ._ngrams import DistinctNgrams
 from ._partial import partial_note
 from ._parts import Part, ScoringPlan
-from ._placing import PLACES, PlaceAmong, place_agents, place_values, write_places
+from ._placing import (
+    PLACES,
+    PlaceAmong,
+    SizedValues,
+    dialog_sizes,
+    place_agents,
+    place_values,
+    turned_by_length,
+    write_places,
+)
 from ._reference import PEOPLE, REFERENCE, SYSTEMS, References, bands_of, reference_values
 from ._registry import metrics, named, select
 from ._result_cache import ResultCache, default_folder
@@ -72,6 +81,7 @@ __all__ = [
     "Scores",
     "ScoringPlan",
     "Scratch",
+    "SizedValues",
     "Spread",
     "State",
     "TextScore",
@@ -84,6 +94,7 @@ __all__ = [
     "cards_of",
     "check_names",
     "default_folder",
+    "dialog_sizes",
     "english_only",
     "family_feature",
     "fit_to_language",
@@ -109,5 +120,6 @@ __all__ = [
     "select",
     "state_of",
     "turn_mean",
+    "turned_by_length",
     "write_places",
 ]

@@ -7,7 +7,7 @@ themselves. Values of an agent over many dialogues are not looked up: pooled val
 those of dialogues, and diversity falls with every further word.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -158,15 +158,21 @@ def _agents(scores: "Scores") -> tuple[list[tuple[str, str]], list[Ints]]:
     return [(system, agent) for system, agent in members.select(keys).iter_rows()], rows
 
 
-def _sizes(scores: "Scores") -> list[Floats | None]:
-    """The words and the turns of the agent in each dialogue, where they are known.
+def dialog_sizes(scores: "Scores") -> pl.LazyFrame | None:
+    """The `words` and `turns` of the agent in each dialogue, not yet read; None where not known.
 
-    States and dialogues are written together, so they stand in the same order.
+    States and dialogues are written together, so they stand in the order of `dialog_columns`.
     """
-    there = scores.states.collect_schema().names()
-    if _WORDS not in there:
+    if _WORDS not in scores.states.collect_schema().names():
+        return None
+    return scores.states.select(words=pl.col(_WORDS), turns=pl.col(_TURNS))
+
+
+def _sizes(scores: "Scores") -> list[Floats | None]:
+    sizes = dialog_sizes(scores)
+    if sizes is None:
         return [None, None]
-    return [_column(scores.states, name) for name in (_WORDS, _TURNS)]
+    return [_column(sizes, name) for name in ("words", "turns")]
 
 
 def _column(table: pl.LazyFrame, name: str) -> Floats:
@@ -197,23 +203,13 @@ def place_values(
         return PlaceAmong(reason=f"there are no reference values of {group} for this metric")
     if not len(values):
         return PlaceAmong(reason="no dialog of the agent has a value")
-    single = np.zeros(len(values), dtype=bool)
-    if turns is not None and known.distributions(metric, "turn", group):
-        single = turns <= 1
     places = np.full(len(values), np.nan)
     weights: list[tuple[Distribution, int]] = []
-    for level, chosen in (("turn", single), ("dialog", ~single)):
-        distributions = known.distributions(metric, level, group)
-        rows = np.flatnonzero(chosen)
-        bands = np.zeros(len(rows), dtype=np.int64)
-        if words is not None:
-            bands = bands_of(distributions, words[rows])
-        for band in np.unique(bands):
-            here = rows[bands == band]
-            for start in range(0, len(here), _AT_ONCE):
-                some = here[start : start + _AT_ONCE]
-                places[some] = distributions[band].percentiles(values[some])
-            weights.append((distributions[band], len(here)))
+    for distribution, rows in _held_against(known, metric, group, len(values), words, turns):
+        for start in range(0, len(rows), _AT_ONCE):
+            some = rows[start : start + _AT_ONCE]
+            places[some] = distribution.percentiles(values[some])
+        weights.append((distribution, len(rows)))
     low, high, why = _interval(places)
     return PlaceAmong(
         percentile=float(places.mean()),
@@ -225,6 +221,74 @@ def place_values(
         by_length=any(distribution.least_words for distribution, _ in weights),
         reason=why,
     )
+
+
+def _held_against(
+    known: References,
+    metric: str,
+    group: str,
+    count: int,
+    words: Floats | None,
+    turns: Floats | None,
+) -> Iterator[tuple[Distribution, Ints]]:
+    """Distributions, with the rows of the dialogues that are held against each."""
+    single = np.zeros(count, dtype=bool)
+    if turns is not None and known.distributions(metric, "turn", group):
+        single = turns <= 1
+    for level, chosen in (("turn", single), ("dialog", ~single)):
+        distributions = known.distributions(metric, level, group)
+        rows = np.flatnonzero(chosen)
+        bands = np.zeros(len(rows), dtype=np.int64)
+        if words is not None:
+            bands = bands_of(distributions, words[rows])
+        for band in np.unique(bands):
+            yield distributions[band], rows[bands == band]
+
+
+@dataclass(frozen=True)
+class SizedValues:
+    """What dialogues of one agent score, and how long they are.
+
+    Attributes:
+        values: One a dialogue.
+        words: What the agent wrote in it; None where it is not known.
+        turns: How many turns it took.
+    """
+
+    values: Floats
+    words: Floats | None = None
+    turns: Floats | None = None
+
+    def against(self, known: References, metric: str, group: str) -> list[Distribution]:
+        """What the dialogues are held against, each distribution once."""
+        sizes = (len(self.values), self.words, self.turns)
+        return [found for found, _ in _held_against(known, metric, group, *sizes)]
+
+
+def turned_by_length(
+    known: References, metric: str, group: str, lower: SizedValues, upper: SizedValues
+) -> bool:
+    """Whether the first agent stands below the second only because of the length of dialogues.
+
+    So it is where dialogues of the two are held against units of several lengths, and the first
+    would not stand below the second were all of them held against all dialogues of the group.
+
+    Examples:
+        >>> known = reference_values()
+        >>> values = np.full(6, 0.9)
+        >>> long, short = (SizedValues(values, np.full(6, words)) for words in (400.0, 15.0))
+        >>> turned_by_length(known, "distinct_2", PEOPLE, short, long)
+        True
+        >>> turned_by_length(known, "distinct_2", PEOPLE, short, short)
+        False
+    """
+    against = [each.against(known, metric, group) for each in (lower, upper)]
+    if len({id(distribution) for some in against for distribution in some}) < 2:
+        return False
+    below, above = (
+        place_values(known, metric, group, each.values).percentile or 0.0 for each in (lower, upper)
+    )
+    return below >= above
 
 
 def _interval(places: Floats) -> tuple[float | None, float | None, str | None]:

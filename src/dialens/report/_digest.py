@@ -12,7 +12,15 @@ import polars as pl
 from dialens.analysis.comparison import intervals, values_only
 from dialens.base import MEMORY, Estimate
 from dialens.corpus import agent_labels
-from dialens.metrics import PEOPLE, SYSTEMS, MetricCard, PlaceAmong, Scores
+from dialens.metrics import (
+    PEOPLE,
+    SYSTEMS,
+    MetricCard,
+    PlaceAmong,
+    Scores,
+    SizedValues,
+    dialog_sizes,
+)
 from dialens.report._wording import Scale, headline_metrics
 
 _AGENT = ["system", "agent"]
@@ -44,6 +52,8 @@ class Digest:
         silent: Those that would, had any agent one.
         dialogs: One row a dialogue, not yet read: `agent` (its number), `dialog`, and the headline
             metrics. There may be millions, so they are read a metric at a time.
+        sizes: The words and turns of the agent in each of these, in their order, not yet read; None
+            where they are not known.
         positions: Values by the agent's n-th turn, from 0.
         places: Where agents stand among people and public systems: by number of the agent, metric
             and group.
@@ -56,6 +66,7 @@ class Digest:
     headline: Sequence[str]
     silent: Sequence[str]
     dialogs: pl.LazyFrame
+    sizes: pl.LazyFrame | None
     positions: pl.DataFrame
     places: Mapping[tuple[int, str, str], PlaceAmong]
     signatures: Mapping[str, str]
@@ -91,6 +102,7 @@ class Digest:
             headline,
             silent,
             kept,
+            dialog_sizes(scores),
             positions,
             places,
             scores.signatures,
@@ -156,11 +168,28 @@ class Digest:
         """The median over an agent's dialogues of a headline metric."""
         return self._typical.get((number, name))
 
+    def sized(self, name: str) -> Mapping[int, SizedValues]:
+        """The dialogues of each agent that have a value of a headline metric, with their length."""
+        table = self._values(name)
+        if self.sizes is not None:
+            table = table.hstack(self.sizes.collect(engine="streaming"))
+        table = table.drop_nulls(name).drop_nans(name)
+        return {
+            agent: SizedValues(*(column.to_numpy() for column in _known(own.drop("agent"))))
+            for (agent,), own in table.partition_by("agent", as_dict=True).items()
+        }
+
     @cached_property
     def spread(self) -> dict[str, float | None]:
         """The standard deviation of each headline metric over all dialogues, where there is one."""
         spreads = {name: self._values(name)[name].std() for name in self.headline}
         return {n: spread if isinstance(spread, float) else None for n, spread in spreads.items()}
+
+
+def _known(values: pl.DataFrame) -> pl.DataFrame:
+    """Values with their sizes, or without where that of any of them is not known."""
+    table = values.fill_nan(None)
+    return table.select(table.columns[:1]) if any(table.null_count().row(0)) else table
 
 
 def _with_values(

@@ -7,15 +7,14 @@ held against other people, and one axis of values cannot show two crowds.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations
 
 from dialens.base import counted, listed
 from dialens.metrics import PEOPLE, SYSTEMS, PlaceAmong, reference_values
 from dialens.report._among import place_words
 from dialens.report._charts import FEW_AGENTS
 from dialens.report._digest import Digest, Unit
+from dialens.report._reordered import reordered
 from dialens.report._table import Place
-from dialens.statistics import FEWEST
 
 _GROUPS = (
     (PEOPLE, "Among people", "people’s"),
@@ -23,8 +22,6 @@ _GROUPS = (
 )
 _LONG = 95.0
 _FEW = 10
-_APART = 5.0
-"""Percent of people, from which on the order of two agents is worth a word."""
 _LEAD = (
     "Each strip runs from lower than everybody (0 %) to higher than everybody (100 %), and the dot "
     "is the share of people that the agent scores higher than; the line around it is its 95 % "
@@ -89,7 +86,7 @@ def among(digest: Digest) -> Among | None:
     if not names:
         return None
     return Among(
-        [_LEAD, *_reordered(digest, names)],
+        [_LEAD, *reordered(digest, names)],
         [_quality(digest, name) for name in names],
         _cautions(digest, names),
     )
@@ -176,31 +173,6 @@ def _cautions(digest: Digest, names: Sequence[str]) -> list[str]:
         labels = listed([digest.label(name).lower() for name in missing])
         cautions.append(f"Not placed: {labels} ({'; '.join(r for r in reasons if r)}).")
     return cautions
-
-
-def _reordered(digest: Digest, names: Sequence[str]) -> list[str]:
-    """Where agents stand in another order than their values have, and why that is no mistake."""
-    if len(digest.agents) > FEW_AGENTS:
-        return []
-    found: dict[str, tuple[Unit, Unit]] = {}
-    for name in names:
-        many = [pair for pair in _placed(digest, name) if pair[0].dialogs >= FEWEST]
-        for one, other in combinations(many, 2):
-            pair = sorted((one, other), key=lambda each: each[1].percentile or 0.0)
-            (first, below), (second, above) = pair
-            values = [digest.typical(unit.number, name) or 0.0 for unit in (first, second)]
-            apart = (above.percentile or 0.0) - (below.percentile or 0.0) >= _APART
-            if values[0] > values[1] and apart and below.by_length and above.by_length:
-                found.setdefault(name, (first, second))
-    if not found:
-        return []
-    labels = listed([digest.label(name).lower() for name in found])
-    high, low = next(iter(found.values()))
-    return [
-        f"In {labels} agents stand in another order here than by their values. That is no mistake: "
-        f"each agent is held against people who wrote about as much as it did, and {high.name} and "
-        f"{low.name} did not write equally much."
-    ]
 
 
 def _long_turns(digest: Digest) -> list[str]:
