@@ -284,7 +284,8 @@ def test_a_corpus_in_hdfs(
         given = arguments(f"{hdfs.url}/2026/corpus", output, *spark)
         subprocess.run([sys.executable, "-c", DRIVER, *given], check=True)
         assert_same(output, expected)
-        bare = ("--metrics", "surface", "--no-report", *AS_ASKED, *spark)
+        here = ("--engine", "spark", "--master", "local[1]")
+        bare = ("--metrics", "surface", "--no-report", *AS_ASKED, *here)
         logs = ["score", f"{hdfs.url}/2026/logs", "-o", str(tmp_path / "logs"), *bare]
         subprocess.run([sys.executable, "-c", DRIVER, *logs], check=True)
         missing = ["score", f"{hdfs.url}/2026/none", "-o", str(tmp_path / "none"), *bare]
@@ -378,6 +379,7 @@ def test_workers_take_the_cards_that_spark_gives_them(
     """There is none here, so that a worker that tries one says so."""
     (tmp_path / "spark-defaults.conf").write_text(
         "spark.executor.resource.gpu.amount 1\nspark.task.resource.gpu.amount = 1\n"
+        "spark.task.maxFailures 1\n"
     )
     output = tmp_path / "far" / "out"
     given = arguments(corpus, output, "--engine", "spark", "--master", cluster.url)
