@@ -212,7 +212,7 @@ def test_a_file_that_is_not_whole(tmp_path: Path) -> None:
     assert kept.turns.select(pl.len()).collect().item() == WRITTEN.height - size
     [damage] = intake.damaged
     assert damage.startswith("Not read: ")
-    with pytest.raises(DialensError, match=r"part-1\.parquet is not a whole Parquet file"):
+    with pytest.raises(DialensError, match=r"part-1\.parquet is not a .* It cannot be left out"):
         read(across, on_error="skip")
 
 
@@ -430,9 +430,12 @@ def test_texts_without_shared_conversations_are_read_apart(ending: str, tmp_path
             text = some.write_csv() if "csv" in ending else some.write_ndjson()
             file = folder / f"part-{number:05}.{ending}"
             file.write_bytes(gzip.compress(text.encode()))
+        if "csv" in ending:  # a task without rows
+            header = WRITTEN.head(0).write_csv().encode()
+            (folder / f"part-00004.{ending}").write_bytes(gzip.compress(header))
     reader = choose(Source(apart), None, readers())
     assert isinstance(reader, FolderReader)
-    assert len(reader.files(Source(apart))) == 4
+    assert len(reader.files(Source(apart))) == len([*apart.iterdir()]) >= 4
     assert reader.files(Source(across)) == []
     assert said(read(apart)) == expected("apart")
     same_for_all(apart, tmp_path)

@@ -214,7 +214,9 @@ class FilesApart:
             "reader": reader.name,
         }
         tasks = []
-        for file in reader.files(source):
+        with self.show("Looking at the files", unit="files") if self.show else nullcontext():
+            files = reader.files(source)  # some readers look into all of them for that
+        for file in files:
             stamps = _stamps([file.path, *reader.beside(file)])
             if stamps is None:
                 continue  # it vanished, which is said when its turn comes

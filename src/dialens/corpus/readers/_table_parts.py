@@ -22,8 +22,8 @@ import polars as pl
 from dialens.base import DialensError
 from dialens.corpus._checks import LINE, MARKS
 from dialens.corpus._columns import column_names
-from dialens.corpus._damage import leaving_out
-from dialens.corpus._intake import Intake, RecordError
+from dialens.corpus._damage import DamagedFile, leaving_out
+from dialens.corpus._intake import Intake, OnError, RecordError
 from dialens.corpus._names import named
 from dialens.corpus._read_options import ReadOptions
 from dialens.corpus._reading import Reader, ReadFile, choose, tables_of
@@ -242,7 +242,15 @@ class TablePartsReader:
                 "--format out, so that its files are looked at."
             )
         if table.is_joined:
-            yield from table.rows_of(table.parts, intake)
+            try:
+                yield from table.rows_of(table.parts, intake)
+            except DamagedFile as damage:
+                if intake.on_error is OnError.STOP:
+                    raise
+                raise DialensError(
+                    f"{damage} It cannot be left out: conversations have rows in several files of "
+                    f"{source.path.name}, and would have holes."
+                ) from damage
             return
         for part in table.parts:
             kept = read(part, intake)
@@ -309,8 +317,8 @@ def _crosses(
     hashes = RepeatedHashes()
     for path, *_ in files:
         try:
-            ids = pl.concat(_ids(Source(path, options=options), reader)).unique()
-            if hashes.add(ids.to_numpy()):
+            ids = [*_ids(Source(path, options=options), reader)]
+            if ids and hashes.add(pl.concat(ids).unique().to_numpy()):
                 return True
         except _NoIds:
             return True
@@ -330,9 +338,13 @@ def _ids(part: Source, reader: _OfTurns) -> Iterator[pl.Series]:
         id_ = as_id(_column_of_ids([*schema], part), schema)
         yield rows.select(id_.hash(0).unique()).collect(engine="streaming").to_series()
         return
-    for frame in reader.frames(part, {}):
-        name = _column_of_ids(frame.drop(MARKS.names()).columns, part)
-        yield frame[name].str.replace(WHOLE_AS_DECIMAL, "$1").unique().hash(0)
+    if isinstance(reader, TurnRecordsReader) and part.first:
+        columns = reader.column(part, _column_of_ids([*part.first], part))
+    else:
+        frames = (frame.drop(MARKS.names()) for frame in reader.frames(part, {}))
+        columns = (frame[_column_of_ids(frame.columns, part)] for frame in frames)
+    for column in columns:
+        yield column.str.replace(WHOLE_AS_DECIMAL, "$1").unique().hash(0)
 
 
 def _column_of_ids(header: Sequence[str], part: Source) -> str:
@@ -424,5 +436,7 @@ def _from_text(
 
     size = sum(part.path.stat().st_size for part in parts)
     with gathered(frames(), MARKS, size=size) as rows:
+        if not any(lines):
+            return
         places = RowPlaces(paths, lines)
         yield from read_rows(rows, table, intake, flaws=flaws, places=places)

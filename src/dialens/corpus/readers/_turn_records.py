@@ -68,6 +68,22 @@ class TurnRecordsReader:
             marks = pl.DataFrame([lines, [line in flaws for line in lines]], schema=MARKS)
             yield pl.DataFrame(texts).drop(MARKS.names(), strict=False).hstack(marks)
 
+    def column(self, source: Source, name: str) -> Iterator[pl.Series]:
+        """One key of the records as text, without the others, which is several times as fast."""
+        decoder = msgspec.json.Decoder(
+            msgspec.defstruct("One", [("value", object, None)], rename={"value": name})
+        )
+
+        def value(record: Record) -> str | None:
+            try:
+                return _as_text(getattr(decoder.decode(record.raw), "value", None))
+            except UNREADABLE:
+                return None  # what is wrong is told when the record is read
+
+        records = json_records(source)
+        while some := list(islice(records, _ROWS)):
+            yield pl.Series(name, [value(record) for record in some], pl.String)
+
 
 def _content(record: Record, flaws: dict[int, RecordError]) -> dict[str, object]:
     try:
