@@ -17,13 +17,18 @@ def header_of(source: Source) -> list[str]:
         return []
 
 
-def first_row(source: Source) -> dict[str, str]:
-    """The first row below the header, as far as the file's first piece shows it."""
+def first_rows(source: Source) -> list[list[str]]:
+    """The header and the first row below it, as far as the file's first piece shows them."""
     text = source.head.decode(errors="replace").replace("\r\n", "\n")
     try:
-        rows = list(islice(csv.reader(text.splitlines(keepends=True)), 2))
+        return list(islice(csv.reader(text.splitlines(keepends=True)), 2))
     except csv.Error:
-        return {}
+        return []
+
+
+def first_row(source: Source) -> dict[str, str]:
+    """The first row below the header by its columns."""
+    rows = first_rows(source)
     return dict(zip(*rows, strict=False)) if len(rows) == 2 else {}
 
 

@@ -22,6 +22,7 @@ from dialens.base import DialensError
 from dialens.corpus._checks import FLAW, LINE, MARKS
 from dialens.corpus._columns import column_names, turn_columns
 from dialens.corpus._intake import Intake, RecordError, message
+from dialens.corpus._missing_header import first_table_rows, is_data, no_header
 from dialens.corpus._source import Source
 from dialens.corpus._tables import RATINGS, REFERENCES, TURNS, Tables
 from dialens.corpus._tabular import gathered, read_rows
@@ -57,6 +58,8 @@ class DelimitedReader:
         delimiter = self._delimiter(source)
         flaws: dict[int, RecordError] = {}
         header, frames = _table(source, delimiter, flaws)
+        if not column_names(header, source.options).is_turns:
+            _refuse_data(source, delimiter)
         turn_columns(header, source, intake)
         size = source.path.stat().st_size
         with gathered(frames, _schema(header), size=size) as rows:
@@ -109,6 +112,13 @@ def _header(source: Source, delimiter: str) -> list[str]:
             continue
         return [cell.strip() for cell in cells]
     return []
+
+
+def _refuse_data(source: Source, delimiter: str) -> None:
+    """Refuse a table without a header."""
+    rows = first_table_rows(source, delimiter)
+    if rows and is_data(rows[0], rows[1:]):
+        raise DialensError(f"{source.path} {no_header(rows[0])}")
 
 
 def _schema(header: list[str]) -> pl.Schema:
