@@ -35,7 +35,9 @@ def test_a_first_row_of_data_is_no_header(
 ) -> None:
     path = table(tmp_path / "a.csv", *(row.replace(",", delimiter) for row in ROWS))
     said = refusal(path, format)
-    assert said.startswith(f"{path} seems to have no header: its first row looks like data (c01854")
+    assert said.startswith(
+        f"{path} is a table that seems to have no header: its first row looks like data (c"
+    )
     assert "Write the names of the columns as the first line" in said
     assert "Needed are text, and speaker or role; dialog tells conversations apart" in said
 
@@ -43,7 +45,9 @@ def test_a_first_row_of_data_is_no_header(
 def test_a_table_in_parts_without_headers(tmp_path: Path) -> None:
     for number, row in enumerate(ROWS):
         table(tmp_path / f"part-0000{number}-c000.csv", row, ROWS[0])
-    assert f"{tmp_path / 'part-00000-c000.csv'} seems to have no header" in refusal(tmp_path)
+    assert f"{tmp_path / 'part-00000-c000.csv'} is a table that seems to have no header" in refusal(
+        tmp_path
+    )
 
 
 @pytest.mark.parametrize(

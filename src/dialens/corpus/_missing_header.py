@@ -48,7 +48,8 @@ def is_data(first: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
 def no_header(first: Sequence[str]) -> str:
     """What to say of a table whose first row is data."""
     return (
-        f"seems to have no header: its first row looks like data ({shorten(', '.join(first))}).\n"
+        "is a table that seems to have no header: its first row looks like data "
+        f"({shorten(', '.join(first))}).\n"
         "Write the names of the columns as the first line, or have them written (in Spark: "
         '.option("header", True)). Needed are text, and speaker or role; dialog tells '
         "conversations apart, turn says their order, and other columns may have any names."

@@ -43,7 +43,7 @@ def unrecognised(source: Source) -> str:
         found = column_names(header, source.options)
         if not found.is_turns:
             if below and is_data(header, below):
-                return f"{source.path} {no_header(header)}"
+                return f"{source.path} {no_header(header)}\nOr: {_LIST}"
             return f"{source.path} {wrong_columns(header, found)}\nOr: {_LIST}"
     begins = source.head[:80].decode(errors="replace")
     return (
