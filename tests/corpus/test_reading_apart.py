@@ -46,7 +46,7 @@ def outcome(source: Path, target: Path, threads: int | None, **options: Any) -> 
     assert not state_of(target).exists()
     files = {path.name: path.read_bytes() for path in target.iterdir()}
     counts = (summary.dialogs, summary.turns, summary.ratings, summary.references)
-    return Outcome("", files, [counts, intake.notes, intake.rejects, intake.rejected])
+    return Outcome("", files, [counts, intake.notes, intake.rejects, intake.left_out])
 
 
 def state_of(target: Path) -> Path:

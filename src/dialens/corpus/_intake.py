@@ -44,6 +44,8 @@ class RecordError(Exception):
         self.seen = seen
         self.remedy = remedy
         self.unit = unit
+        self.below = 0
+        """How many lines below its first one went with it, whatever stood there."""
 
 
 class Dependent(Exception):
@@ -87,6 +89,8 @@ class Intake:
     rejected: int = 0
     rejected_files: int = 0
     """How many of the rejected were whole files of a folder."""
+    rejected_below: int = 0
+    """How many lines below rejected records went with them, whatever stood there."""
     rejects: list[Reject] = field(default_factory=list)
     dialogs: TakenIds = field(default_factory=TakenIds)
     renamed: dict[str, str] = field(default_factory=dict)
@@ -151,6 +155,7 @@ class Intake:
             raise UnreadableRecord(file, line, error)
         self.rejected += 1
         self.rejected_files += error.unit == "file"
+        self.rejected_below += error.below
         seen = shorten(error.seen)
         self.keep_rejects([Reject(self.shown(file), line, error.field, as_text(error.what), seen)])
 
@@ -160,15 +165,21 @@ class Intake:
 
     @property
     def left_out(self) -> str:
-        """How many records and files were rejected, in words.
+        """How many records and files were rejected, and lines with them, in words.
 
         Examples:
             >>> Intake(rejected=3, rejected_files=1).left_out
             '1 file and 2 records'
+            >>> Intake(rejected=2, rejected_below=5).left_out
+            '2 records with 5 lines below them'
         """
         records = self.rejected - self.rejected_files
         parts = ((self.rejected_files, "file"), (records, "record"))
-        return listed([counted(count, noun) for count, noun in parts if count])
+        said = listed([counted(count, noun) for count, noun in parts if count])
+        if not self.rejected_below:
+            return said
+        them = "it" if records == 1 else "them"
+        return f"{said} with {counted(self.rejected_below, 'line')} below {them}"
 
     def claim(self, dialog: str, file: Path, line: int) -> None:
         """Take a dialog's id; a second claim in the same file is an error that names the first.

@@ -75,6 +75,7 @@ def keep(parts: Iterator[Tables], folder: Path, intake: FileIntake) -> dict[str,
         "turns": turns,
         "rejected": intake.rejected,
         "rejected_files": intake.rejected_files,
+        "rejected_below": intake.rejected_below,
         "rejects": [list(asdict(reject).values()) for reject in intake.rejects],
         "notes": intake.notes,
         "damaged": intake.damaged,
@@ -109,6 +110,7 @@ class KeptFile:
         """The batches as the reader gave them; what was kept of reading goes to `intake`."""
         intake.rejected += self.account["rejected"]
         intake.rejected_files += self.account["rejected_files"]
+        intake.rejected_below += self.account["rejected_below"]
         intake.keep_rejects(Reject(*reject) for reject in self.account["rejects"])
         intake.damaged += self.account["damaged"]
         for claims in self._claims():

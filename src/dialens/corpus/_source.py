@@ -120,6 +120,11 @@ class Source:
         """How its text is encoded."""
         return UTF8 if self.is_folder else encoding_of(until_damage(self._bytes()))
 
+    @cached_property
+    def escapes_quotes(self) -> dict[str, bool]:
+        """Whether a backslash escapes quotes in its cells, by delimiter, as far as is known yet."""
+        return {}
+
     def chunks(self) -> Iterator[bytes]:
         """The unpacked text as UTF-8 in pieces; a damaged archive is an error that says where."""
         return with_line_feeds(as_utf8(self._bytes(), self.encoding))

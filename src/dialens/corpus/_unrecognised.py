@@ -1,14 +1,9 @@
 """What to say of a source that no reader recognises: what it seems to be, and what would help."""
 
-import csv
-import io
-from itertools import islice
-
 from dialens.corpus._columns import column_names, wrong_columns
+from dialens.corpus._missing_header import first_table_rows, is_data, no_header
 from dialens.corpus._source import Source
 
-_LOOKED_AT = 6
-_DELIMITERS = ",;\t|"
 _KNOWN = (
     (
         b"PK\x03\x04",
@@ -42,27 +37,16 @@ def unrecognised(source: Source) -> str:
             return f"{source.path} is {what}, which dialens does not read. {remedy}"
     if b"\x00" in source.head:
         return f"{source.path} is a binary file in no format that dialens recognises.\n{_LIST}"
-    header = list(source.first) if source.first is not None else table_header(source)
-    if header:
+    rows = [list(source.first)] if source.first is not None else first_table_rows(source)
+    if rows:
+        header, *below = rows
         found = column_names(header, source.options)
         if not found.is_turns:
+            if below and is_data(header, below):
+                return f"{source.path} {no_header(header)}\nOr: {_LIST}"
             return f"{source.path} {wrong_columns(header, found)}\nOr: {_LIST}"
     begins = source.head[:80].decode(errors="replace")
     return (
         f"{source.path} is in no format that dialens recognises. It begins with: {begins!r}.\n"
         f"{_LIST}"
     )
-
-
-def table_header(source: Source) -> list[str]:
-    """The cells of the first line if the next ones have as many, else nothing."""
-    text = source.head.decode(errors="replace")
-    for delimiter in _DELIMITERS:
-        try:
-            rows = list(islice(csv.reader(io.StringIO(text), delimiter=delimiter), _LOOKED_AT))
-        except csv.Error:
-            continue
-        rows = [row for row in rows if row]
-        if len(rows) > 1 and len({len(row) for row in rows}) == 1 and len(rows[0]) > 1:
-            return [cell.strip() for cell in rows[0]]
-    return []

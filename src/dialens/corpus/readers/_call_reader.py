@@ -13,6 +13,7 @@ from dialens.corpus._reading import UNREADABLE, as_record_error, check
 from dialens.corpus._source import Record, Source
 from dialens.corpus._tables import Tables
 from dialens.corpus.readers._calls import Call, dialogue, talks_of
+from dialens.corpus.readers._cells import note_escapes
 from dialens.corpus.readers._failures import FailedCall, Failures
 from dialens.corpus.readers._rows import Row, rows, unit
 
@@ -131,6 +132,7 @@ class CallReader:
                     known[item.id] = row.line
                 item.line = row.line
                 yield item
+        note_escapes(source, intake)
 
 
 def _again(name: str, line: int) -> RecordError:

@@ -22,6 +22,7 @@ from dialens.corpus._intake import Dependent, Intake, RecordError, message
 from dialens.corpus._reading import ReadFile, check, note_remarks
 from dialens.corpus._source import Source
 from dialens.corpus._tables import Tables
+from dialens.corpus.readers._cells import note_escapes
 from dialens.corpus.readers._conversation import LISTS
 from dialens.corpus.readers._dataset_folder import dataset_name, splits_of
 from dialens.corpus.readers._joined_exchanges import PlacedRow, Threads, grouped, threads_of
@@ -288,6 +289,7 @@ def _of_file(source: Source, into: RowIntake) -> Iterator[Dialogue]:
         raise no_conversations(source.path, file.columns if file is not None else ())
     rows = partial(file.rows, shape.used)
     yield from into.dialogues(rows, shape, source.path, file.unit)
+    note_escapes(source, into.intake, into.source.path.name)
 
 
 DATASET = DatasetReader()

@@ -22,10 +22,11 @@ from dialens.base import DialensError
 from dialens.corpus._checks import FLAW, LINE, MARKS
 from dialens.corpus._columns import column_names, turn_columns
 from dialens.corpus._intake import Intake, RecordError, message
+from dialens.corpus._missing_header import first_table_rows, is_data, no_header
 from dialens.corpus._source import Source
 from dialens.corpus._tables import RATINGS, REFERENCES, TURNS, Tables
 from dialens.corpus._tabular import gathered, read_rows
-from dialens.corpus.readers._cells import csv_rows
+from dialens.corpus.readers._cells import csv_rows, note_escapes
 
 _ROWS = 50_000
 _BESIDE = {"ratings": RATINGS, "references": REFERENCES}
@@ -57,7 +58,10 @@ class DelimitedReader:
         delimiter = self._delimiter(source)
         flaws: dict[int, RecordError] = {}
         header, frames = _table(source, delimiter, flaws)
+        if not column_names(header, source.options).is_turns:
+            _refuse_data(source, delimiter)
         turn_columns(header, source, intake)
+        note_escapes(source, intake)
         size = source.path.stat().st_size
         with gathered(frames, _schema(header), size=size) as rows:
             yield from read_rows(rows, source, intake, flaws=flaws)
@@ -109,6 +113,13 @@ def _header(source: Source, delimiter: str) -> list[str]:
             continue
         return [cell.strip() for cell in cells]
     return []
+
+
+def _refuse_data(source: Source, delimiter: str) -> None:
+    """Refuse a table without a header."""
+    rows = first_table_rows(source, delimiter)
+    if rows and is_data(rows[0], rows[1:]):
+        raise DialensError(f"{source.path} {no_header(rows[0])}")
 
 
 def _schema(header: list[str]) -> pl.Schema:
@@ -173,7 +184,9 @@ def _read_beside(
     source: Source, kind: str, schema: pl.Schema, delimiter: str, intake: Intake
 ) -> Iterator[Tables]:
     flaws: dict[int, RecordError] = {}
-    for frame in _table(source, delimiter, flaws)[1]:
+    frames = _table(source, delimiter, flaws)[1]
+    note_escapes(source, intake)
+    for frame in frames:
         frame = frame.rename(str.lower)
         for column in _NEEDED[kind]:
             if column not in frame.columns:

@@ -11,7 +11,7 @@ the template; otherwise the test's variables stand in its place.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -22,7 +22,7 @@ from dialens.corpus._intake import RecordError, message
 from dialens.corpus._source import Source
 from dialens.corpus.readers._call_reader import CallReader, Item
 from dialens.corpus.readers._calls import Call
-from dialens.corpus.readers._cells import csv_rows
+from dialens.corpus.readers._cells import csv_rows, first_rows
 from dialens.corpus.readers._exchanges import Exchange, exchange_of, mark_given
 from dialens.corpus.readers._failures import FailedCall, error_in
 from dialens.corpus.readers._payloads import holds_messages, messages_in, text_as_message
@@ -33,6 +33,7 @@ _VERDICT = re.compile(r"\[(PASS|FAIL|ERROR)\]\s?(?:\([\d.]+\)\s?)?")
 _ABOUT = re.compile(
     r"(Status|Score|Named Scores|Grader Reason|Comment|Metric: .+|__\w+|Description)"
 )
+_BESIDE = (["Status"], ["Reasoning"], ["Grader Reason"])
 _VARIABLE = re.compile(r"\{\{\s*([\w.]+)\s*\}\}")
 _KEPT = (
     "vars",
@@ -52,13 +53,26 @@ def _recognises(source: Source) -> bool:
         return False
     first = source.first
     if first is None:
-        names = header(source)
-        return any(_OUTPUT.fullmatch(name) for name in names) and not names[0].startswith("[")
+        return bool(header(source)) and _has_outputs(first_rows(source))
     results = first.get("results")
     if isinstance(results, dict) and isinstance(results.get("results"), list):
         return "stats" in results or "prompts" in results or "table" in results
     return {"prompt", "response", "provider"} <= first.keys() and bool(
         {"testCase", "gradingResult", "vars", "promptIdx"} & first.keys()
+    )
+
+
+def _has_outputs(rows: Sequence[Sequence[str]]) -> bool:
+    """Whether a header names outputs, and not a row of texts that begin with a bracket.
+
+    Beside an output stand columns about it; before they did (2024), its cells began with a verdict.
+    """
+    names, cells = ([*rows, [], []])[:2]
+    outputs = [place for place, name in enumerate(names) if _OUTPUT.fullmatch(name)]
+    return 0 not in outputs and any(
+        names[place + 1 : place + 2] in _BESIDE
+        or any(map(_VERDICT.match, cells[place : place + 1]))
+        for place in outputs
     )
 
 

@@ -32,6 +32,7 @@ from dialens.corpus._row_places import RowPlaces
 from dialens.corpus._source import Source
 from dialens.corpus._tables import Tables
 from dialens.corpus._tabular import WHOLE_AS_DECIMAL, as_id, gathered, read_rows
+from dialens.corpus.readers._cells import note_escapes
 from dialens.corpus.readers._dataset_folder import is_beside
 from dialens.corpus.readers._delimited import DelimitedReader
 from dialens.corpus.readers._parquet import ParquetReader, numbered, rows_in
@@ -429,6 +430,7 @@ def _from_text(
                 last = int(frame[LINE][-1])
                 line = pl.col(LINE) + before
                 yield frame.with_columns(line, *_literals(part, frame.columns))
+            note_escapes(part, intake, table.path.name)
             flaws.update({line + before: error for line, error in own.items()})
             paths.append(part.path)
             lines.append(last)
