@@ -449,6 +449,39 @@ def test_texts_without_shared_conversations_are_read_apart(ending: str, tmp_path
     assert len(intake.damaged) == 1
 
 
+def test_a_key_of_any_name_tells_whether_conversations_cross_files(tmp_path: Path) -> None:
+    rows = SHUFFLED.rename({"conversation_id": 'the "id"'})
+    for number, some in enumerate(rows.iter_slices(70)):
+        some.write_ndjson(tmp_path / f"part-{number:05}.json")
+    corpus = read(tmp_path, columns={"dialog": 'the "id"'})
+    assert said(corpus) == expected(tmp_path.name)
+
+
+@pytest.mark.parametrize("write", [by_duckdb, as_csv, as_json], ids=lambda write: write.__name__)
+def test_columns_that_a_user_names(
+    write: Callable[[pl.DataFrame, Path], None], tmp_path: Path
+) -> None:
+    """In the files or in the names of folders, whichever they are; rows are read by one or many."""
+    odd = {"conversation_id": "A", "role": "B", "content": "C", "model": "d", "turn": "E"}
+    for rows, folder in ((SHUFFLED, tmp_path / "across"), (WRITTEN, tmp_path / "apart")):
+        named = rows.rename(odd)
+        if write is by_duckdb:
+            frame = named.to_arrow()
+            assert frame.num_rows == rows.height
+            duckdb.sql(f"COPY frame TO '{folder}' (FORMAT parquet, PARTITION_BY (d))")
+        elif write is as_csv:
+            folder.mkdir()
+            for number, some in enumerate(named.iter_slices(TURNS * 10)):
+                some.write_csv(folder / f"chats-{number:012}.csv")
+        else:
+            folder.mkdir()
+            for number, some in enumerate(named.iter_slices(TURNS * 10)):
+                some.write_ndjson(folder / f"part-{number:05}.json")
+        columns = {"dialog": "A", "role": "B", "text": "C", "agent": "d", "turn": "E"}
+        assert said(read(folder, columns=columns, format="parts")) == expected(folder.name)
+        assert said(read(folder, columns=columns)) == expected(folder.name)
+
+
 def test_rows_that_were_written_twice_are_told(tmp_path: Path) -> None:
     WRITTEN.write_parquet(tmp_path / "part-0.parquet")
     WRITTEN[:30].write_parquet(tmp_path / "part-1.parquet")

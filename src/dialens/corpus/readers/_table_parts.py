@@ -11,8 +11,8 @@ apart from each other.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
 from urllib.parse import unquote
@@ -266,8 +266,11 @@ class TablePartsReader:
     def _table(self, source: Source, *, asked: bool = False) -> _Table | None:
         files = files_of_table(source.path, asked=asked) if source.is_folder else []
         for path in files:  # the first that is whole shows what all are
+            keys = keys_in(path.relative_to(source.path).parts[:-1])
+            theirs = {name.lower() for name in source.options.columns.values()}
+            options = _about(source.options, theirs - keys.keys())
             try:
-                reader = choose(Source(path, options=source.options), None, self._of_tables())
+                reader = choose(Source(path, options=options), None, self._of_tables())
             except DialensError:
                 continue
             table = _Table(source, [_part(source, one, reader) for one in files], reader)
@@ -290,7 +293,8 @@ def _part(table: Source, path: Path, reader: Reader) -> _Part:
     name = path.relative_to(table.path).as_posix()
     label = _UNIQUE.sub("", name)
     keys = keys_in(path.relative_to(table.path).parts[:-1])
-    ours = {name: keys[key] for key, name in column_names([*keys], table.options).ours.items()}
+    options = _about(table.options, keys)
+    ours = {name: keys[key] for key, name in column_names([*keys], options).ours.items()}
     system = ours.get("system") or table.fallback_system
     return _Part(
         path,
@@ -348,8 +352,22 @@ def _ids(part: Source, reader: _OfTurns) -> Iterator[pl.Series]:
         yield column.str.replace(WHOLE_AS_DECIMAL, "$1").unique().hash(0)
 
 
+def _about(options: ReadOptions, known: Container[str]) -> ReadOptions:
+    """What a user says of some columns, by their names in small letters, and not of the others."""
+    return replace(
+        options,
+        columns={n: theirs for n, theirs in options.columns.items() if theirs.lower() in known},
+    )
+
+
+def _names_in(header: Sequence[str], options: ReadOptions) -> Mapping[str, str]:
+    """Our names for the columns of a file; a user may have named others, in the folders above."""
+    there = {name.strip().lower() for name in header}
+    return column_names(header, _about(options, there)).ours
+
+
 def _column_of_ids(header: Sequence[str], part: Source) -> str:
-    names = column_names(header, part.options).ours
+    names = _names_in(header, part.options)
     found = next((name for name, ours in names.items() if ours == "dialog"), None)
     if found is None:
         raise _NoIds
@@ -400,7 +418,7 @@ def _scanned(opened: Sequence[tuple[_Part, pl.LazyFrame, pl.Schema]]) -> pl.Lazy
 
 def _ids_as_text(part: _Part, schema: pl.Schema) -> list[pl.Expr]:
     """The ids of a file, which may be of another type than those of the other files."""
-    names = column_names([*schema], part.options).ours
+    names = _names_in([*schema], part.options)
     return [as_id(name, schema) for name, ours in names.items() if ours == "dialog"]
 
 
