@@ -523,3 +523,18 @@ def test_conversion_says_what_was_read(tmp_path: Path) -> None:
     manifest = json.loads((tmp_path / "corpus" / "manifest.json").read_text())
     assert manifest["source"]["format"] == "parts"
     assert all("model=" in name for name in manifest["source"]["files"])
+
+
+def test_a_conversation_without_numbers_beside_one_with_them(tmp_path: Path) -> None:
+    """In our own columns, where half a numbering is a mistake and none is not."""
+    log = tmp_path / "log.csv"
+    none = (
+        "dialog,turn,role,text\na,1,agent,second\na,0,partner,first\nb,,partner,hi\nb,,agent,ho\n"
+    )
+    log.write_text(none)
+    turns = read(log).turns.sort("dialog", "turn").collect()
+    assert turns["text"].to_list() == ["first", "second", "hi", "ho"]
+    assert turns["turn"].to_list() == [0, 1, 0, 1]
+    log.write_text(none.replace("b,,agent", "b,1,agent"))
+    with pytest.raises(DialensError, match="is out of sequence"):
+        read(log)
